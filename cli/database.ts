@@ -5,7 +5,7 @@
 import { QUERY_SECONDS } from "../shared/api/errors.ts";
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions } from "../shared/database/database.ts";
-import { HostEndedFault } from "../shared/database/fault.ts";
+import { ServerEndedFault } from "../shared/database/errors.ts";
 import { openDatabase } from "../shared/database/open.ts";
 import { missingRequirement, readTraits } from "../shared/schema/drift.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
@@ -36,7 +36,7 @@ export async function withDatabase<T>(
   try {
     await ensureSchema(database).catch((error: unknown) => {
       // The process that hosted the database has ended. A process that shares it opens the database at its next query.
-      if (limits.share !== true || !(error instanceof HostEndedFault)) throw error;
+      if (limits.share !== true || !(error instanceof ServerEndedFault)) throw error;
       return ensureSchema(database);
     });
     return await use(database);

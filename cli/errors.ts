@@ -2,21 +2,27 @@
 import { accessSync, constants, existsSync, lstatSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "../shared/config.ts";
-import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict, isLoginRefused } from "../shared/database/fault.ts";
+import {
+  DatabaseFault,
+  EmbeddedFault,
+  isConflict,
+  isLoginRefused,
+  ServerEndedFault,
+} from "../shared/database/errors.ts";
 import { LockedError, LockLostError } from "../shared/lock.ts";
 import { printable } from "../shared/text.ts";
 import { BUILD_LOCK } from "../shared/tree.ts";
 
 /** Its text may be shown on a terminal, whatever the error quotes. */
 export function describeFailure(error: unknown): string {
-  return printable(sentenceOf(error));
+  return printable(writeSentence(error));
 }
 
-function sentenceOf(error: unknown): string {
+function writeSentence(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof LockLostError) return describeLostLock(error);
-  if (error instanceof HostEndedFault) return HOST_ENDED;
+  if (error instanceof ServerEndedFault) return HOST_ENDED;
   if (error instanceof EmbeddedFault) return error.message;
   if (error instanceof DatabaseFault) {
     if (isConflict(error)) {
@@ -33,10 +39,10 @@ function sentenceOf(error: unknown): string {
     return `The database did not answer (${error.message}). Check that it is running and that --database-url (DATABASE_URL) is correct.`;
   }
   if (!(error instanceof Error)) return String(error);
-  return KNOWN_ERRORS[codeOf(error)]?.(error) ?? error.message;
+  return KNOWN_ERRORS[findCode(error)]?.(error) ?? error.message;
 }
 
-function codeOf({ code, message }: NodeJS.ErrnoException): string {
+function findCode({ code, message }: NodeJS.ErrnoException): string {
   // Errors that rmSync throws have no code since Node.js 24.
   return code || (/too many open files/i.test(message) ? "EMFILE" : "");
 }
@@ -116,7 +122,7 @@ function isReadOnly(folder: string): boolean {
     accessSync(folder, constants.W_OK);
     return false;
   } catch (error) {
-    return codeOf(error as Error) === "EROFS";
+    return findCode(error as Error) === "EROFS";
   }
 }
 

@@ -7,7 +7,7 @@ export type UsageRow = {
   readonly day: string;
   readonly shape: string;
   readonly status: number;
-  /** What could have been left out, as shared/saving.ts spells it; empty when the request could not have been free. */
+  /** What could have been left out, as shared/api/pricing.ts spells it; empty when the request could not have been free. */
   readonly saving: string;
   readonly count: number;
 };
@@ -38,7 +38,7 @@ export type DaySum = { readonly day: string; readonly count: number };
 export type ShapeSum = AppSum & { readonly status: number };
 export type SavingSum = { readonly app: string; readonly saving: string; readonly count: number };
 
-export function totalOf(rows: readonly { readonly count: number }[]): number {
+export function sumCounts(rows: readonly { readonly count: number }[]): number {
   return rows.reduce((sum, { count }) => sum + count, 0);
 }
 
@@ -100,7 +100,7 @@ function sumBy<K extends object>(rows: readonly UsageRow[], keyOf: (row: UsageRo
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
 }
 
-// Says how to change counted requests so that they are free with the same answer. Reads texts of shared/saving.ts.
+// Says how to change counted requests so that they are free with the same answer. Reads texts of shared/api/pricing.ts.
 
 const ADVICE: Readonly<Record<string, string | undefined>> = {
   per_page: "which is the default",
@@ -114,7 +114,7 @@ const REWRITES: Readonly<Record<string, string | undefined>> = {
   "filter[][gte..lte]": "write filter[field]=value instead of gte and lte with the same value",
 };
 
-export function adviceOf(saving: string): string {
+export function adviseOn(saving: string): string {
   return saving.split("&").map(adviceOfPart).join("; ");
 }
 

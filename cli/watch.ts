@@ -2,10 +2,10 @@
 import { openWakeup, pause, type Wakeup } from "../shared/async.ts";
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database } from "../shared/database/database.ts";
-import { isReadOnly } from "../shared/database/fault.ts";
+import { isReadOnly } from "../shared/database/errors.ts";
 import { openDatabase } from "../shared/database/open.ts";
 import { buildTree } from "./builder/build.ts";
-import { summaryOf } from "./builder/report.ts";
+import { summarizeApp } from "./builder/report.ts";
 import type { Context } from "./command.ts";
 import { databaseOptions } from "./database.ts";
 import { describeFailure } from "./errors.ts";
@@ -35,7 +35,7 @@ export function watchTree(
     if (warning !== null) terminal.warn("Building works again.");
     warning = null;
     for (const report of reports)
-      if (report.written + report.deleted > 0) terminal.say(summaryOf(report, terminal, false));
+      if (report.written + report.deleted > 0) terminal.say(summarizeApp(report, terminal, false));
     if (results) terminal.result("", { apps: reports, seconds });
   }
 

@@ -6,7 +6,7 @@ import { H3, HTTPResponse, toNodeHandler } from "h3";
 import { shareRunning } from "../shared/async.ts";
 import type { Database } from "../shared/database/database.ts";
 import { sql } from "../shared/sql/query.ts";
-import { CHANGES_FILE, ELSEWHERE_FILE, isStateFile, STATE_FOLDER } from "../shared/tree.ts";
+import { CHANGES_FILE, isStateFile, REMOTE_FILE, STATE_FOLDER } from "../shared/tree.ts";
 import { listenOn } from "./http/listen.ts";
 import { makeFolder, needWritable } from "./ledger/owner.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
@@ -44,7 +44,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       probe(),
       readLedgerHealth(ledgerFolder),
     ]);
-    return readinessOf(tree, databaseHealth, ledger, replicas(), draining);
+    return describeReadiness(tree, databaseHealth, ledger, replicas(), draining);
   }
 
   const admin = await openAdmin({ readiness, metrics, onError }, host, port);
@@ -158,7 +158,7 @@ type Health = { readonly ready: boolean; readonly error: string | null };
  * primary is unavailable, but counts do not arrive then, so the server is degraded. Nor is it healthy while it cannot
  * store counts, and refuses the requests that it would have to count.
  */
-function readinessOf(
+function describeReadiness(
   tree: TreeHealth,
   database: Health,
   ledger: Health,
@@ -211,7 +211,7 @@ async function readTreeHealth(out: string): Promise<TreeHealth> {
   const apps = names.filter(isStateFile).length;
   // The server does not use a tree that lacks files which exist only where it was deployed.
   return {
-    ready: apps > 0 && !names.includes(ELSEWHERE_FILE),
+    ready: apps > 0 && !names.includes(REMOTE_FILE),
     apps,
     built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)),
   };

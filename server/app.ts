@@ -1,12 +1,12 @@
-/** Answers API requests from memory, tree or database, and counts metered ones before their answers are sent. */
+/** Answers API requests from memory, tree or database, and counts the metered ones before their answers are sent. */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { H3, toNodeHandler } from "h3";
 import { targetOfTreePath } from "../shared/api/address.ts";
-import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/api/answer.ts";
+import { bodyAnswer, type CachePolicy, type Coding, type RequestContext } from "../shared/api/answer.ts";
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/api/errors.ts";
-import { answerOf, ClientGone, type Found, type Reply, respond, type Sources } from "../shared/api/respond.ts";
+import { ClientGone, type Found, type Reply, renderReply, respond, type Sources } from "../shared/api/respond.ts";
 import { type Hit, type Hits, isNotModified } from "./cache.ts";
-import { goneSignalOf, openFairScheduling } from "./http/connection.ts";
+import { openFairScheduling, signalGone } from "./http/connection.ts";
 import { type EncodedResponse, encodeRefusal, encodeResponse, openCoder, send } from "./http/encode.ts";
 import { type Arrival, describeExchange, noteArrival, type Observe, readHttpRequest } from "./http/observe.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -25,10 +25,10 @@ type AppOptions = {
 };
 
 /**
- * `response` is null when the client has gone away. `circumstances` is null when the app is not known, for a preflight,
+ * `response` is null when the client has gone away. `context` is null when the app is not known, for a preflight,
  * after an unexpected error, and when the client went away while it waited for the database.
  */
-type Answered = { readonly response: EncodedResponse | null; readonly circumstances: Circumstances | null };
+type Answered = { readonly response: EncodedResponse | null; readonly context: RequestContext | null };
 
 /**
  * Number of requests not answered from memory that begin in one turn of the event loop. While live requests are being
@@ -62,7 +62,7 @@ export function createApp(options: AppOptions): RequestListener {
   async function answer({ request, start }: Arrival, incoming: IncomingMessage): Promise<Answered> {
     const coding = coder.choose(request.acceptEncoding);
     await yieldFairly();
-    const reply = await respond({ ...request, gone: () => goneSignalOf(incoming.socket), since: start }, sources);
+    const reply = await respond({ ...request, gone: () => signalGone(incoming.socket), since: start }, sources);
     // Many requests may resume at the same moment, because they shared a query or a time limit, so they yield again.
     // OVERLOADED refusals do not: most are given without waiting, and they are cheap to send.
     if (!isOverloadRefusal(reply)) await yieldFairly();
@@ -73,48 +73,49 @@ export function createApp(options: AppOptions): RequestListener {
 
   /** Only free answers of the tree whose age can be checked are kept, because a hit is never counted. */
   function keepHit({ appKey, target }: Arrival["request"], coding: Coding | null, found: Found): Hit | null {
-    const { body, circumstances, isCurrent } = found;
+    const { body, context, isCurrent } = found;
     if (isCurrent === null || appKey === undefined) return null;
-    const encodeFor = (ifNoneMatch?: string) => encodeResponse(bodyAnswer(body, circumstances, policy, ifNoneMatch));
-    const hit = { isCurrent, etag: body.etag, circumstances, found: encodeFor(), notModified: encodeFor(body.etag) };
+    const encodeFor = (ifNoneMatch?: string) => encodeResponse(bodyAnswer(body, context, policy, ifNoneMatch));
+    const hit = { isCurrent, etag: body.etag, context, found: encodeFor(), notModified: encodeFor(body.etag) };
     hits.keep({ appKey, target, coding }, hit);
     return hit;
   }
 
   function encode(reply: Reply, ifNoneMatch: string | undefined): Answered {
-    const circumstances = reply.kind === "preflight" ? null : reply.circumstances;
+    const context = reply.kind === "preflight" ? null : reply.context;
     const response =
       reply.kind === "refused"
-        ? encodeRefusal(reply.refusal, circumstances, policy.tagged)
-        : encodeResponse(answerOf(reply, policy, ifNoneMatch));
-    return { response, circumstances };
+        ? encodeRefusal(reply.refusal, context, policy.tagged)
+        : encodeResponse(renderReply(reply, policy, ifNoneMatch));
+    return { response, context };
   }
 
   /** A request whose count does not reach the disk is not answered: the client gets a 503 instead. */
   async function count(answered: Answered): Promise<Answered> {
-    const { response, circumstances } = answered;
-    if (response === null || circumstances === null || !circumstances.metering.counted) return answered;
-    const { appKey: app, metering, saving } = circumstances;
-    const { shape } = metering;
-    if (await ledger.count({ app, shape, status: response.status, saving: saving?.text ?? "" })) return answered;
-    const uncounted = { ...circumstances, metering: { ...metering, counted: false } };
-    return { response: encodeRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
+    const { response, context } = answered;
+    if (response === null || context === null || !context.price.counted) return answered;
+    const { appKey: app, price, freeEquivalent } = context;
+    const { shape } = price;
+    if (await ledger.count({ app, shape, status: response.status, saving: freeEquivalent?.text ?? "" }))
+      return answered;
+    const uncounted = { ...context, price: { ...price, counted: false } };
+    return { response: encodeRefusal(DATABASE_UNAVAILABLE, uncounted), context: uncounted };
   }
 
   async function answerOrError(arrival: Arrival, incoming: IncomingMessage): Promise<Answered> {
     try {
       return await answer(arrival, incoming);
     } catch (error) {
-      if (error instanceof ClientGone) return { response: null, circumstances: null };
+      if (error instanceof ClientGone) return { response: null, context: null };
       sources.onError(error);
-      return { response: encodeRefusal(INTERNAL_ERROR, null), circumstances: null };
+      return { response: encodeRefusal(INTERNAL_ERROR, null), context: null };
     }
   }
 
-  function finish(arrival: Arrival, outgoing: ServerResponse, { response, circumstances }: Answered): void {
+  function finish(arrival: Arrival, outgoing: ServerResponse, { response, context }: Answered): void {
     const given = outgoing.req.socket.destroyed ? null : response;
     if (given !== null) send(outgoing, given, arrival.id);
-    observe?.(describeExchange(arrival, given, circumstances));
+    observe?.(describeExchange(arrival, given, context));
   }
 
   function arrive(incoming: IncomingMessage): Arrival {
@@ -142,6 +143,6 @@ function isOverloadRefusal(reply: Reply): boolean {
 }
 
 function answerFrom(hit: Hit, ifNoneMatch: string | undefined): Answered {
-  const { found, notModified, circumstances } = hit;
-  return { response: isNotModified(hit, ifNoneMatch) ? notModified : found, circumstances };
+  const { found, notModified, context } = hit;
+  return { response: isNotModified(hit, ifNoneMatch) ? notModified : found, context };
 }

@@ -2,7 +2,7 @@
  * A circuit breaker: while the database is unavailable, queries are refused at once, and one probe after the other checks
  * whether it is back.
  */
-import { DatabaseFault } from "../shared/database/fault.ts";
+import { DatabaseFault } from "../shared/database/errors.ts";
 
 export type CircuitBreaker = {
   /**

@@ -1,8 +1,8 @@
 /** What the server keeps in memory, each within a limit in bytes: answers of the tree, and requests that were read. */
 import { LRUCache } from "lru-cache";
-import { type Circumstances, type Coding, matchesEtag } from "../shared/api/answer.ts";
+import { type Coding, matchesEtag, type RequestContext } from "../shared/api/answer.ts";
 import { METHODS, type RawRequest } from "../shared/api/request.ts";
-import type { CurrentCheck, Reading, Readings } from "../shared/api/respond.ts";
+import type { CurrentCheck, ResolvedRequest, ResolvedRequests } from "../shared/api/respond.ts";
 import type { EncodedResponse } from "./http/encode.ts";
 
 type Cache<V> = {
@@ -31,7 +31,7 @@ export function openCache<V extends object | number | string>(maxBytes: number):
 export type Hit = {
   readonly isCurrent: CurrentCheck;
   readonly etag: string;
-  readonly circumstances: Circumstances;
+  readonly context: RequestContext;
   readonly found: EncodedResponse;
   readonly notModified: EncodedResponse;
 };
@@ -83,27 +83,27 @@ export function isNotModified({ etag }: Hit, ifNoneMatch: string | undefined): b
 // Remembers requests that were read before and what they mean to their apps: most live requests are repeated.
 
 /** Estimated bytes of a plan, its query and bookkeeping. */
-const READING_OVERHEAD = 8_000;
+const RESOLVED_OVERHEAD = 8_000;
 /** Estimated bytes for each character of the target, which is held as sent, decoded, and in the values of the query. */
 const COPIES = 6;
 
 /** `most` is the limit in bytes. */
-export function openReadings(most: number): Readings {
-  const cache = openCache<Reading>(most);
+export function openResolvedRequests(most: number): ResolvedRequests {
+  const cache = openCache<ResolvedRequest>(most);
 
   return {
     find: (raw) => {
-      const name = METHODS.includes(raw.method) ? nameReading(raw) : null;
+      const name = METHODS.includes(raw.method) ? nameRequest(raw) : null;
       return name === null ? null : (cache.find(name) ?? null);
     },
-    keep: (raw, reading) => {
-      const name = nameReading(raw);
-      if (name !== null) cache.keep(name, reading, COPIES * name.length + READING_OVERHEAD);
+    keep: (raw, resolved) => {
+      const name = nameRequest(raw);
+      if (name !== null) cache.keep(name, resolved, COPIES * name.length + RESOLVED_OVERHEAD);
     },
   };
 }
 
 /** Unambiguous, because app keys contain no blanks. Null without an app key: the text `undefined` is a valid one. */
-function nameReading({ appKey, target }: RawRequest): string | null {
+function nameRequest({ appKey, target }: RawRequest): string | null {
   return appKey === undefined ? null : `${appKey} ${target}`;
 }

@@ -91,7 +91,7 @@ function startCrew(count: number, warn: (text: string) => void): Crew {
     }
     // At least one worker has listened, so the server runs, and this worker is still replaced.
     if (url !== null && deaths.areTooMany()) resolve(url);
-    warn(newsOf(end));
+    warn(describeEnd(end));
     const pause = setTimeout(() => {
       pauses.delete(pause);
       start();
@@ -117,7 +117,7 @@ function startCrew(count: number, warn: (text: string) => void): Crew {
   return { listening, replaceNoMore, stop };
 }
 
-function newsOf({ pid, failure, cause }: WorkerEnd): string {
+function describeEnd({ pid, failure, cause }: WorkerEnd): string {
   const how = failure ?? cause;
   return pid === null
     ? `A server process could not be started (${how}). The start is tried again.`

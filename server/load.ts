@@ -4,7 +4,7 @@
  * gets at most half of the permits and half of the queue, so that a flood of it leaves room for light work.
  */
 import type { Plan } from "../shared/api/plan.ts";
-import { DatabaseFault, notBegunFault } from "../shared/database/fault.ts";
+import { DatabaseFault, notBegunFault } from "../shared/database/errors.ts";
 
 export type Weight = "light" | "heavy";
 
@@ -39,8 +39,8 @@ const TIME_TO_RUN = 1 / 2;
 type Tally = { readonly all: number; readonly heavy: number };
 
 export function openQueue({ atOnce, waiting: mostWaiting, limit }: QueueLimits): Queue {
-  const permits = shareOf(atOnce);
-  const room = shareOf(mostWaiting);
+  const permits = countShare(atOnce);
+  const room = countShare(mostWaiting);
   const queue = new Set<Waiting>();
   let running: Tally = { all: 0, heavy: 0 };
   let waiting: Tally = { all: 0, heavy: 0 };
@@ -101,7 +101,7 @@ export function openQueue({ atOnce, waiting: mostWaiting, limit }: QueueLimits):
 }
 
 /** What work may have at most: heavy work gets half, rounded up. */
-function shareOf(all: number): Tally {
+function countShare(all: number): Tally {
   return { all, heavy: Math.ceil(all / 2) };
 }
 

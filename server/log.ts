@@ -58,10 +58,10 @@ const FORMAT = {
 /** Keeps the text of the last time: many lines fall into one millisecond, and formatting costs more than reading it. */
 function cachedTime(): () => string {
   const { epochTime, isoTime } = pino.stdTimeFunctions;
-  let [instant, text] = ["", ""];
+  let [timestamp, text] = ["", ""];
   return () => {
     const now = epochTime();
-    if (now !== instant) [instant, text] = [now, isoTime()];
+    if (now !== timestamp) [timestamp, text] = [now, isoTime()];
     return text;
   };
 }

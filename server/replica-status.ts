@@ -57,7 +57,7 @@ type ReplicaHealth = {
   readonly error: string | null;
 };
 
-export function healthOf(status: ReplicaStatus): ReplicaHealth {
+export function readHealth(status: ReplicaStatus): ReplicaHealth {
   const lag = "lag" in status && status.lag !== null ? Math.round(status.lag) / 1_000 : null;
   return { ready: status.kind === "used", lag_seconds: lag, error: describeStatus(status) };
 }
@@ -121,7 +121,7 @@ export function addMark(marks: readonly Mark[], mark: Mark, window: number): rea
 }
 
 /** Maximum lag in milliseconds of a server at this position; null when no mark proves a maximum. */
-export function lagOf(marks: readonly Mark[], position: bigint, now: number): number | null {
+export function findLag(marks: readonly Mark[], position: bigint, now: number): number | null {
   const mark = marks.findLast((one) => one.position <= position);
   return mark === undefined ? null : now - mark.time;
 }
@@ -180,7 +180,7 @@ export function followLog(database: Database, memory: number): PrimaryLog {
   return {
     check,
     primary: () => primary,
-    lagOf: (position) => lagOf(marks, position, now()),
+    lagOf: (position) => findLag(marks, position, now()),
     isBeyond: (position, time) => isBeyond(marks, position, time),
     isAway: () => away,
     age: () => now() - since,

@@ -42,7 +42,7 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
   const { urls, maxLag } = options;
   if (urls.length === 0) return { all: [], report: () => {}, watchPrimary: () => {}, close: async () => {} };
   const log = followLog(primary, Math.max(MEMORY, maxLag * 2));
-  const all = await Promise.all(urls.map((url, index) => watchReplica(nameOf(url, index), url, log, options)));
+  const all = await Promise.all(urls.map((url, index) => watchReplica(nameReplica(url, index), url, log, options)));
   const unused = new Set<Replica>();
   let onChange: ((news: string) => void) | null = null;
   let onPrimaryAway = () => {};
@@ -91,7 +91,7 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
 }
 
 /** Throws a ReplicaError when one of them is known to be no copy of the primary. */
-export function needCopies(replicas: readonly Replica[]): void {
+export function assertCopies(replicas: readonly Replica[]): void {
   const foreign = replicas.filter(({ status }) => status().kind === "foreign");
   if (foreign.length === 0) return;
   const refusals = foreign.map(
@@ -102,7 +102,7 @@ export function needCopies(replicas: readonly Replica[]): void {
 }
 
 /** Does not contain the whole URL, which may hold a password. */
-function nameOf(url: string, index: number): string {
+function nameReplica(url: string, index: number): string {
   const host = URL.canParse(url) ? new URL(url).host : "";
   return `Replica ${index + 1}${host === "" ? "" : ` (${host})`}`;
 }
@@ -171,7 +171,7 @@ async function watchReplica(
   }
 
   async function check(): Promise<void> {
-    status = await judge().catch((error: unknown) => ({ kind: "away", why: messageOf(error) }));
+    status = await judge().catch((error: unknown) => ({ kind: "away", why: describeError(error) }));
   }
 
   return {
@@ -205,6 +205,6 @@ function lagStatus({ position, unapplied }: Instance, log: PrimaryLog, maxLag: n
   return lag === null && log.age() <= maxLag ? { kind: "new" } : { kind: "behind", lag };
 }
 
-function messageOf(error: unknown): string {
+function describeError(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }

@@ -77,7 +77,7 @@ class RightsError extends Error {
 }
 
 /** Throws a RightsError when rights are lacking, and a DatabaseFault when the database is unavailable. */
-export async function needRights(database: Database): Promise<void> {
+export async function assertRights(database: Database): Promise<void> {
   const rows = await database.query(
     sql(LACKING, [READ, CALLED, COUNTED.map(([name]) => name), COUNTED.map(([, right]) => right)]),
   );

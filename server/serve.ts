@@ -2,17 +2,17 @@
 import type { CachePolicy } from "../shared/api/answer.ts";
 import type { Database } from "../shared/database/database.ts";
 import { createApp } from "./app.ts";
-import { type Hits, openCache, openHits, openReadings } from "./cache.ts";
+import { type Hits, openCache, openHits, openResolvedRequests } from "./cache.ts";
 import type { Limits } from "./http/connection.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { combineObservers } from "./http/observe.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
-import { ledgerFolderOf } from "./ledger/owner.ts";
+import { findLedgerFolder } from "./ledger/owner.ts";
 import type { KeptAnswer } from "./live/cache.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
 import { type Log, openAccessLog } from "./log.ts";
 import type { DatabaseReadings, Gauges, Metrics } from "./metrics.ts";
-import { healthOf } from "./replica-status.ts";
+import { readHealth } from "./replica-status.ts";
 import type { Replica } from "./replicas.ts";
 import { openTree } from "./tree.ts";
 
@@ -37,14 +37,14 @@ type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
 
 const MEGABYTE = 1_000_000;
 /** Bytes of memory for parsed requests and their plans. */
-const READINGS_BYTES = 8 * MEGABYTE;
+const RESOLVED_REQUESTS_BYTES = 8 * MEGABYTE;
 /** Share of the answer memory that is for answers of the tree; live answers get the rest. */
 const TREE_SHARE = 0.75;
 
 export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
   const { host, port, policy, treePaths, limits, log, metrics } = options;
   const onError = log.error;
-  const ledger = await openLedger(database, { ...options, folder: ledgerFolderOf(options.dataDir), onError });
+  const ledger = await openLedger(database, { ...options, folder: findLedgerFolder(options.dataDir), onError });
   const memory = options.memoryCache * MEGABYTE;
   const answerCache = openCache<KeptAnswer>(memory * (1 - TREE_SHARE));
   const live = openLive(database, { ...options, answerCache, report: log.warn });
@@ -54,9 +54,17 @@ export async function openSite(database: Database, options: SiteOptions): Promis
     await ledger.close();
   };
   const replicas = options.replicas ?? [];
-  metrics?.addGauges({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
-  if (replicas.length > 0) metrics?.addReplicas(() => readingsOf(live, replicas));
-  const sources = { ...openTree(options.out), ...live, readings: openReadings(READINGS_BYTES), onError };
+  metrics?.addGauges({
+    ...openGauges(live, ledger, hits),
+    ...countConnections([database, ...replicas.map(pickDatabase)]),
+  });
+  if (replicas.length > 0) metrics?.addReplicas(() => readDatabases(live, replicas));
+  const sources = {
+    ...openTree(options.out),
+    ...live,
+    resolvedRequests: openResolvedRequests(RESOLVED_REQUESTS_BYTES),
+    onError,
+  };
   const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info));
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy, treePaths, observe });
   try {
@@ -68,7 +76,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   }
 }
 
-function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Gauges {
+function openGauges(live: Live, ledger: Ledger, hits: Hits): Gauges {
   return {
     liveWaiting: () => live.state().waiting,
     liveRunning: () => live.state().running,
@@ -80,17 +88,17 @@ function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Gauges {
   };
 }
 
-function connectionsOf(databases: readonly Database[]): Gauges {
+function countConnections(databases: readonly Database[]): Gauges {
   const sum = (name: "open" | "idle") => databases.reduce((total, one) => total + one.connections()[name], 0);
   return { databaseConnections: () => sum("open"), databaseConnectionsIdle: () => sum("idle") };
 }
 
-const databaseOf = ({ database }: Replica): Database => database;
+const pickDatabase = ({ database }: Replica): Database => database;
 
-function readingsOf(live: Live, replicas: readonly Replica[]): DatabaseReadings {
+function readDatabases(live: Live, replicas: readonly Replica[]): DatabaseReadings {
   const [primary = 0, ...answered] = live.answered();
   const read = ({ status }: Replica, index: number) => ({
-    ...healthOf(status()),
+    ...readHealth(status()),
     answered: answered[index] ?? 0,
   });
   return { primary: { answered: primary }, replicas: replicas.map(read) };

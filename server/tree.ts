@@ -2,11 +2,11 @@
 import { close, existsSync, fstat, open, readFile, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { fileOf, folderOf } from "../shared/api/address.ts";
-import { etagOf } from "../shared/api/answer.ts";
+import { nameFile, nameFolder } from "../shared/api/address.ts";
+import { makeEtag } from "../shared/api/answer.ts";
 import type { App } from "../shared/api/catalog.ts";
 import type { AppTree, CurrentCheck, TreeBody } from "../shared/api/respond.ts";
-import { CHANGES_FILE, ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../shared/tree.ts";
+import { CHANGES_FILE, nameStateFile, REMOTE_FILE, readState, STATE_FOLDER } from "../shared/tree.ts";
 
 type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
 
@@ -15,19 +15,19 @@ const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 /** What was read stays current until the file that it was read from is replaced. */
 export function openTree(out: string): Tree {
   const known = new Map<string, Watch & { readonly app: App }>();
-  const canonicalAppOf = openCanonicalApps();
+  const canonical = openCanonicalApps();
   const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
 
   async function findApp(appKey: string) {
     const before = known.get(appKey);
     if (before?.isCurrent()) return before;
     known.delete(appKey);
-    const path = join(out, stateFileOf(appKey));
-    if (isMissing(path) || existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return null;
+    const path = join(out, nameStateFile(appKey));
+    if (isMissing(path) || existsSync(join(out, STATE_FOLDER, REMOTE_FILE))) return null;
     const file = await readStamped(path, stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;
-    const found = { app: canonicalAppOf(app), isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
+    const found = { app: canonical(app), isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
     known.set(appKey, found);
     return found;
   }
@@ -37,8 +37,9 @@ export function openTree(out: string): Tree {
       const found = await findApp(appKey);
       if (found === null) return null;
       const { app, isCurrent, isCurrentOnDisk } = found;
-      const folder = join(out, folderOf(appKey));
-      const read: AppTree["read"] = async (address) => bodyOf(await readStamped(join(folder, fileOf(address)), stamps));
+      const folder = join(out, nameFolder(appKey));
+      const read: AppTree["read"] = async (address) =>
+        readBody(await readStamped(join(folder, nameFile(address)), stamps));
       return { app, isCurrent, isCurrentOnDisk, read };
     },
   };
@@ -56,10 +57,10 @@ function isMissing(path: string): boolean {
 
 type Stamped = Watch & { readonly bytes: Buffer };
 
-function bodyOf(file: Stamped | null): TreeBody | null {
+function readBody(file: Stamped | null): TreeBody | null {
   if (file === null) return null;
   const { bytes, isCurrent } = file;
-  return { bytes, isCurrent, etag: etagOf(bytes) };
+  return { bytes, isCurrent, etag: makeEtag(bytes) };
 }
 
 /** Bytes and stamp come from one open file, even if its path is replaced meanwhile. Null when there is no file. */
@@ -80,7 +81,7 @@ function readWhole(path: string): Promise<Read | null> {
         close(descriptor, () => (failure === null ? resolve(read ?? null) : fail(failure)));
       fstat(descriptor, (error, stats) => {
         if (error) return end(error);
-        readFile(descriptor, (error, bytes) => end(error, { bytes, stamp: stampOf(stats) }));
+        readFile(descriptor, (error, bytes) => end(error, { bytes, stamp: takeStamp(stats) }));
       });
     });
   });
@@ -106,7 +107,7 @@ const MARKER_RECHECK_AFTER = 0.2;
 /** Milliseconds after which a file is checked again, for changes that no build has made. */
 const FILE_RECHECK_AFTER = 1_000;
 
-function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
+function takeStamp({ ino, mtimeMs, size }: Stats): Stamp {
   return { inode: ino, modified: mtimeMs, size };
 }
 
@@ -151,7 +152,7 @@ function openStamps(marker: string): Stamps {
 function stampAt(path: string): Stamp | null {
   try {
     const found = statSync(path, { throwIfNoEntry: false });
-    return found === undefined ? null : stampOf(found);
+    return found === undefined ? null : takeStamp(found);
   } catch {
     return null;
   }

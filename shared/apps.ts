@@ -42,11 +42,11 @@ type StoredApp = { key: string; name: string; media_base_url: string | null; typ
 
 export function parseApp(text: string, { mediaBaseUrl }: AppDefaults): App {
   const { key, name, media_base_url, types } = JSON.parse(text) as StoredApp;
-  return { key, name, media_base_url: media_base_url ?? mediaBaseUrl, types: types.map(typeOf).sort(compareTypes) };
+  return { key, name, media_base_url: media_base_url ?? mediaBaseUrl, types: types.map(readType).sort(compareTypes) };
 }
 
 /** Drops row ids: they may differ in a restored database, and a tree must describe its app independently of them. */
-function typeOf({ type, fields }: StoredType): ContentType {
+function readType({ type, fields }: StoredType): ContentType {
   const { slug, name, description, icon, position, default_sort, per_page } = type;
   const { summary_fields, filterable_fields, sortable_fields } = type;
   return {
@@ -60,10 +60,10 @@ function typeOf({ type, fields }: StoredType): ContentType {
     summary_fields,
     filterable_fields,
     sortable_fields,
-    fields: fields.map(fieldOf),
+    fields: fields.map(readField),
   };
 }
 
-function fieldOf({ name, type, label, required, searchable, multiple, target }: Field): Field {
+function readField({ name, type, label, required, searchable, multiple, target }: Field): Field {
   return { name, type, label, required, searchable, multiple, target };
 }

@@ -40,23 +40,23 @@ export function readSettings<N extends SettingName>(
   for (const name of names) {
     const { env: variables, schema }: Setting = SETTINGS[name];
     const variable = variables.find((one) => env[one]) ?? variables[0];
-    const flag = flags[attributeOf(name)];
+    const flag = flags[nameAttribute(name)];
     const given = flag ?? (env[variable] || undefined);
     const result = schema().safeParse(given);
     // `--out $OUT --full` with an empty variable: the parser takes the next option for the value.
     if (typeof flag === "string" && flag.startsWith("--"))
-      problems.push(`${flagOf(name)} must be followed by a value, not by ${flag}`);
+      problems.push(`${nameFlag(name)} must be followed by a value, not by ${flag}`);
     else if (result.success) values[name] = result.data;
-    else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
-    else problems.push(`${flag === undefined ? variable : flagOf(name)} ${result.error.issues[0]?.message}`);
+    else if (given === undefined) problems.push(`${nameFlag(name)} is missing (or ${variable} in the environment)`);
+    else problems.push(`${flag === undefined ? variable : nameFlag(name)} ${result.error.issues[0]?.message}`);
   }
-  problems.push(...conflictsOf(values), ...vainFlags(names, flags, values));
+  problems.push(...findConflicts(values), ...vainFlags(names, flags, values));
   if (problems.length > 0) throw new ConfigError(problems);
   return values as Settings<N>;
 }
 
 /** Problems of values that are valid but contradict each other. Invalid values are missing from the argument. */
-function conflictsOf({
+function findConflicts({
   databaseUrl,
   readDatabaseUrl,
   port,
@@ -64,10 +64,10 @@ function conflictsOf({
 }: Partial<Settings<SettingName>>): readonly string[] {
   return [
     ...(databaseUrl === null && readDatabaseUrl?.length
-      ? [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`]
+      ? [`${nameFlag("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`]
       : []),
     ...(port && port === adminPort
-      ? [`${flagOf("adminPort")} must be another port than --port, which is ${port}`]
+      ? [`${nameFlag("adminPort")} must be another port than --port, which is ${port}`]
       : []),
   ];
 }
@@ -92,21 +92,21 @@ function vainFlags(
 ): readonly string[] {
   return names.flatMap((name) => {
     const needed = NEEDED[name];
-    if (needed === undefined || flags[attributeOf(name)] === undefined || !(name in values)) return [];
+    if (needed === undefined || flags[nameAttribute(name)] === undefined || !(name in values)) return [];
     const value = values[needed];
     const isAbsent = value === null || (Array.isArray(value) && value.length === 0);
-    return isAbsent ? [`${flagOf(name)} has no effect without ${flagOf(needed)}`] : [];
+    return isAbsent ? [`${nameFlag(name)} has no effect without ${nameFlag(needed)}`] : [];
   });
 }
 
-function flagOf(name: SettingName): string {
+function nameFlag(name: SettingName): string {
   const { flags, env }: Setting = SETTINGS[name];
   return flags?.split(" ")[0] ?? env[0];
 }
 
 /** The attribute that commander derives from a flag: `dataDir` from `--data-dir <dir>`. */
-function attributeOf(name: SettingName): string {
-  return flagOf(name)
+function nameAttribute(name: SettingName): string {
+  return nameFlag(name)
     .slice(2)
     .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -20,7 +20,7 @@ export function readOrNull(file: string): Buffer | null {
   try {
     return readFileSync(file);
   } catch (error) {
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error))) return null;
+    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(findCode(error))) return null;
     throw error;
   }
 }
@@ -30,11 +30,11 @@ export function readText(file: string): string | null {
 }
 
 /** How many bytes a file has; null where there is none. */
-export function sizeOf(file: string): number | null {
+export function readSize(file: string): number | null {
   try {
     return lstatSync(file).size;
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return null;
+    if (["ENOENT", "ENOTDIR"].includes(findCode(error))) return null;
     throw error;
   }
 }
@@ -43,7 +43,7 @@ export function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return false;
+    if (findCode(error) === "ENOTDIR") return false;
     throw error;
   }
 }
@@ -66,7 +66,7 @@ export function makeNewer(file: string, former: string): void {
 }
 
 /** The code of a failed system call, as `ENOENT`. */
-function codeOf(error: unknown): string {
+function findCode(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "";
 }
 
@@ -80,7 +80,7 @@ export async function* filesIn(root: string, below = ""): AsyncGenerator<string>
       if (!path.endsWith("/")) yield below === "" ? path : `${below}/${path}`;
     }
   } catch (error) {
-    if (codeOf(error) !== "ENOTDIR" || below === "" || !leadsToFolder(root)) throw error;
+    if (findCode(error) !== "ENOTDIR" || below === "" || !leadsToFolder(root)) throw error;
   }
 }
 
@@ -100,7 +100,7 @@ export function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return [];
+    if (["ENOENT", "ENOTDIR"].includes(findCode(error))) return [];
     throw error;
   }
 }
@@ -114,7 +114,7 @@ export function removeFrom(root: string, path: string): void {
       rmdirSync(join(root, folder));
     } catch (error) {
       // When this folder is already gone, its parent may be empty.
-      if (codeOf(error) !== "ENOENT") return;
+      if (findCode(error) !== "ENOENT") return;
     }
   }
 }
@@ -140,7 +140,7 @@ export async function removeEmpty(folder: string): Promise<void> {
     try {
       rmdirSync(join(folder, path));
     } catch (error) {
-      if (!["ENOTEMPTY", "EEXIST"].includes(codeOf(error))) throw error;
+      if (!["ENOTEMPTY", "EEXIST"].includes(findCode(error))) throw error;
     }
   }
 }
@@ -171,7 +171,7 @@ function makeFolder(root: string, path: string): void {
 }
 
 function isInTheWay(error: unknown): boolean {
-  return ["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error));
+  return ["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(findCode(error));
 }
 
 /**
@@ -183,8 +183,8 @@ export function moveInto(root: string, path: string, from: string): void {
   try {
     rename(from, to);
   } catch (error) {
-    if (codeOf(error) === "ENOENT" && !exists(from)) return;
-    if (codeOf(error) !== "ENOENT" && !isInTheWay(error)) throw error;
+    if (findCode(error) === "ENOENT" && !exists(from)) return;
+    if (findCode(error) !== "ENOENT" && !isInTheWay(error)) throw error;
     if (isInTheWay(error)) clearWay(root, path);
     makeFolder(root, path);
     rename(from, to);
@@ -208,7 +208,7 @@ function rename(from: string, to: string): void {
 
 /** Whether a rename failed because its two names are on two disks. */
 export function isOtherDisk(error: unknown): boolean {
-  return codeOf(error) === "EXDEV";
+  return findCode(error) === "EXDEV";
 }
 
 /** Removes a folder that has the path of the file, and files that have the paths of its parent folders. */

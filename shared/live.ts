@@ -1,21 +1,21 @@
 /** Answers a plan from the database: turns rows into a body, or into a refusal when type or entry does not exist. */
-import { type Body, bodyOf, catalogBody, entryBody, listBody, schemaBody } from "./api/answer.ts";
+import { type Body, catalogBody, entryBody, listBody, makeBody, schemaBody } from "./api/answer.ts";
 import { type App, findType, oncePerObject } from "./api/catalog.ts";
 import { shownOfEntry } from "./api/columns.ts";
 import { type Populated, readEntryLines, readEntryRow, renderEntry } from "./api/entry.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./api/errors.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./api/plan.ts";
 import type { Session } from "./database/database.ts";
-import { DatabaseFault } from "./database/fault.ts";
+import { DatabaseFault } from "./database/errors.ts";
 import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery } from "./sql/columns.ts";
-import { countsOf, entryCountsQuery } from "./sql/counts.ts";
-import { entriesQuery, typesOf } from "./sql/entries.ts";
+import { entryCountsQuery, readCounts } from "./sql/counts.ts";
+import { entriesQuery, listTypes } from "./sql/entries.ts";
 import { listQuery } from "./sql/list.ts";
 import type { Query, Row } from "./sql/query.ts";
 import { searchQuery } from "./sql/search.ts";
 
-/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
-export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
+/** An answer, and the version of its content in the same snapshot (contentVersionQuery), null when the answer has none. */
+export type LiveAnswer = { readonly body: Body; readonly contentVersion: string | null };
 
 /** Throws DatabaseFault, also when the slots of the type change faster than they can be read. */
 export async function answerLive(
@@ -26,9 +26,9 @@ export async function answerLive(
 ): Promise<LiveAnswer | Refusal> {
   switch (plan.kind) {
     case "catalog":
-      return withoutEdition(catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key)))));
+      return withoutVersion(catalogBody(app, readCounts(await session.query(entryCountsQuery(app.key)))));
     case "schema":
-      return withoutEdition(schemaBody(plan.type));
+      return withoutVersion(schemaBody(plan.type));
     case "list":
     case "search":
       return answerList(app, plan, await queryPage(session, app, plan, cache));
@@ -37,18 +37,18 @@ export async function answerLive(
   }
 }
 
-function withoutEdition(text: string): LiveAnswer {
-  return { body: bodyOf(text), edition: null };
+function withoutVersion(text: string): LiveAnswer {
+  return { body: makeBody(text), contentVersion: null };
 }
 
 function answerList(app: App, plan: ListPlan | SearchPlan, row: Row | null): LiveAnswer | Refusal {
   if (row === null) return typeNotFound();
-  const [total, edition = null, page = null] = row;
+  const [total, contentVersion = null, page = null] = row;
   if (page === "") throw new Error(`a page of "${plan.type.slug}" is too large to be answered`);
   const entries = readEntryLines(page);
   const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
-  return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
+  return { body: makeBody(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), contentVersion };
 }
 
 /**
@@ -85,10 +85,10 @@ async function readCurrentSlots(
 }
 
 /** The queries that were made for plans with these slots: a plan that is answered again reuses its query. */
-const queriesOf = oncePerObject((_: Slots) => new WeakMap<Plan, Query>());
+const keepQueries = oncePerObject((_: Slots) => new WeakMap<Plan, Query>());
 
 function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
-  const queries = queriesOf(slots);
+  const queries = keepQueries(slots);
   const query = queries.get(plan) ?? pageQuery(app, plan, slots);
   queries.set(plan, query);
   return query;
@@ -97,7 +97,7 @@ function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query
 // Finds several entries that are requested in the same way, together with their related entries, with one query.
 
 /** Indexes of the columns of entriesQuery. ENTRY is the first column of the entry. */
-const [PLACE, FIELD, ENTRY, EDITION] = [0, 1, 2, 8];
+const [PLACE, FIELD, ENTRY, CONTENT_VERSION] = [0, 1, 2, 8];
 
 /** Answers in the order of `plans`, all from one snapshot. All plans must have the type and `populate` of the first. */
 export async function answerEntries(
@@ -112,20 +112,25 @@ export async function answerEntries(
   if (head === undefined) return plans.map(typeNotFound);
   const found = plans.map((): Row[] => []);
   for (const row of rows) found[Number(row[PLACE]) - 1]?.push(row);
-  return plans.map((plan, index) => entryOf(app, plan, found[index] ?? [], head[EDITION] ?? null));
+  return plans.map((plan, index) => makeEntryAnswer(app, plan, found[index] ?? [], head[CONTENT_VERSION] ?? null));
 }
 
-function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: string | null): LiveAnswer | Refusal {
+function makeEntryAnswer(
+  app: App,
+  plan: EntryPlan,
+  rows: readonly Row[],
+  contentVersion: string | null,
+): LiveAnswer | Refusal {
   const [first] = rows;
   const found = first === undefined ? null : readEntryRow(first, ENTRY);
   if (found === null) return entryNotFound();
   if (plan.refusal !== null) return plan.refusal;
-  const text = renderEntry(app, plan.shown, found, populatedOf(app, plan, rows));
-  return { body: bodyOf(entryBody(text)), edition };
+  const text = renderEntry(app, plan.shown, found, groupPopulated(app, plan, rows));
+  return { body: makeBody(entryBody(text)), contentVersion };
 }
 
 /** The related entries that replace the UUIDs of the fields in `plan.populate`. */
-function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated {
+function groupPopulated(app: App, plan: EntryPlan, rows: readonly Row[]): Populated {
   const populated = new Map<string, string>();
   for (const field of plan.populate) {
     const target = findType(app, field.target ?? "");
@@ -142,7 +147,7 @@ function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated
 // What others may know of an answer before it is made.
 
 /** The query that answers a plan; null for a schema, which needs none. */
-export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
+export function buildQuery(app: App, plan: Plan, slots: Slots): Query | null {
   switch (plan.kind) {
     case "catalog":
       return entryCountsQuery(app.key);
@@ -166,7 +171,7 @@ export async function currentSlots(session: Pick<Session, "query">, app: App, pl
   return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
 }
 
-/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no edition. */
+/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no content version. */
 export function typesIn(plan: Plan): readonly string[] | null {
   switch (plan.kind) {
     case "catalog":
@@ -176,6 +181,6 @@ export function typesIn(plan: Plan): readonly string[] | null {
     case "search":
       return [plan.type.slug];
     case "entry":
-      return typesOf(plan);
+      return listTypes(plan);
   }
 }

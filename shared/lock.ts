@@ -38,10 +38,10 @@ const EXPIRY_MS = 10_000;
  */
 export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   fs.mkdirSync(dirname(path), { recursive: true });
-  const ownText = `${process.pid} ${startOf(process.pid) ?? "-"} ${machineId()}\n`;
+  const ownText = `${process.pid} ${readStart(process.pid) ?? "-"} ${machineId()}\n`;
   while (!create(path, ownText)) {
     const text = readLock(path);
-    const holder = holderOf(path, text);
+    const holder = findHolder(path, text);
     if (holder !== null) throw new LockedError(path, holder);
     if (removeDead(path, text)) onDead();
   }
@@ -81,7 +81,7 @@ function hold(path: string, ownText: string) {
 }
 
 /** Describes the live process that holds the lock; null when none does. `text` is the content of the lock file. */
-export function holderOf(path: string, text = readLock(path)): string | null {
+export function findHolder(path: string, text = readLock(path)): string | null {
   if (text === "") return isRenewed(path) ? "a process that has just taken it" : null;
   // A pid alone, as a script may write it, is that of a process here.
   const [, pid, start = "-", machine = machineId()] = /^(\d+)(?: (\S+) (.+))?/.exec(text ?? "") ?? [];
@@ -91,7 +91,7 @@ export function holderOf(path: string, text = readLock(path)): string | null {
   if (machine !== machineId())
     return isRenewed(path) ? `process ${pid} on another machine or in another container` : null;
   // A process that started at another time than the holder has only got its pid.
-  const hasReusedPid = start !== "-" && start !== (startOf(Number(pid)) ?? start);
+  const hasReusedPid = start !== "-" && start !== (readStart(Number(pid)) ?? start);
   return isAlive(Number(pid)) && !hasReusedPid ? `process ${pid}` : null;
 }
 
@@ -128,17 +128,17 @@ export function machineId(): string {
 
 /** Whether a process of this machine is alive, whichever user owns it. */
 export function isAlive(pid: number): boolean {
-  const { 0: state, 17: threads } = statOf(pid);
+  const { 0: state, 17: threads } = readStat(pid);
   // A zombie has ended, with all its threads, and may stay for good: the first process of a container asks for no child.
   if (state === "Z" && Number(threads) <= 1) return false;
   return attempt(() => attempt(() => process.kill(pid, 0), true, "EPERM"), false);
 }
 
 /** When a process started, in clock ticks since the machine booted; null when unknown, as on every system but Linux. */
-export const startOf = (pid: number): string | null => statOf(pid)[19] ?? null;
+export const readStart = (pid: number): string | null => readStat(pid)[19] ?? null;
 
 /** What Linux tells of a process, from its state on (proc(5)): its name before that may itself contain parentheses. */
-const statOf = (pid: number): string[] =>
+const readStat = (pid: number): string[] =>
   attempt(() => fs.readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/s, "").trim().split(" "), []);
 
 /** What `act` returns, or `otherwise` when it throws an error (with the code `only`, if one is given). */

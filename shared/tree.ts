@@ -4,7 +4,7 @@
  */
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import { type Address, addressOfFile, isSegment, requestOf, segment, textOfSegment } from "./api/address.ts";
+import { type Address, addressOfFile, isSegment, segment, textOfSegment, writeRequest } from "./api/address.ts";
 import { APP_KEY, type App } from "./api/catalog.ts";
 import { isFolder, namesIn, readText } from "./files.ts";
 
@@ -41,10 +41,10 @@ export const BUILD_LOCK = `${STATE_FOLDER}/build.lock`;
 export const CHANGES_FILE = "changes.json";
 
 /** Lists the files that exist only where the tree was deployed. Absent when the local tree is complete. */
-export const ELSEWHERE_FILE = "elsewhere.json";
+export const REMOTE_FILE = "elsewhere.json";
 
 /** The state file of an app, relative to the tree. */
-export function stateFileOf(appKey: string): string {
+export function nameStateFile(appKey: string): string {
   return `${STATE_FOLDER}/${segment(appKey)}.json`;
 }
 
@@ -54,7 +54,7 @@ export function isStateFile(name: string): boolean {
 }
 
 /** The top folder of an app, relative to the tree, by the name of its state file. */
-export function topFolderOf(name: string): string {
+export function findTopFolder(name: string): string {
   return name.slice(0, -".json".length);
 }
 
@@ -81,7 +81,7 @@ export type FileDigest = { readonly sha256: string; readonly size: number };
 /** By path relative to the tree. */
 export type FileDigests = ReadonlyMap<string, FileDigest>;
 
-export function digestOf(bytes: Uint8Array): FileDigest {
+export function digestBytes(bytes: Uint8Array): FileDigest {
   return { sha256: hash("sha256", bytes, "hex"), size: bytes.length };
 }
 
@@ -109,8 +109,8 @@ export function builtAppKeys(out: string): string[] {
 }
 
 /** The state that the last build of an app has left; null when there is none or it cannot be read. */
-export function stateOf(out: string, key: string): TreeState | null {
-  return readState(readText(join(out, stateFileOf(key))) ?? "");
+export function readTreeState(out: string, key: string): TreeState | null {
+  return readState(readText(join(out, nameStateFile(key))) ?? "");
 }
 
 /** An app that a tree has. `state` is null when there is none or it cannot be read. */
@@ -137,7 +137,7 @@ function statesIn(out: string): FoundState[] {
   return stateFilesIn(folder).map((name) => {
     // A state file that a build deletes meanwhile counts as one that cannot be read.
     const state = readState(readText(join(folder, name)) ?? "");
-    return { key: state?.app.key ?? textOfSegment(topFolderOf(name)), state };
+    return { key: state?.app.key ?? textOfSegment(findTopFolder(name)), state };
   });
 }
 
@@ -193,8 +193,8 @@ export function isStatePath(path: string): boolean {
 }
 
 /** The name of the folder of the app that a file belongs to; for a state file as well. */
-export function appFolderOf(path: string): string {
-  return isStatePath(path) ? topFolderOf(path.slice(STATE_FOLDER.length + 1)) : partsOf(path).appFolder;
+export function findAppFolder(path: string): string {
+  return isStatePath(path) ? findTopFolder(path.slice(STATE_FOLDER.length + 1)) : splitPath(path).appFolder;
 }
 
 /** Keys of the apps by the name of their folder. */
@@ -202,24 +202,24 @@ export function keysByFolder(apps: Iterable<string>): ReadonlyMap<string, string
   return new Map([...apps].map((key) => [segment(key), key]));
 }
 
-export function ownerOf(path: string, apps: ReadonlyMap<string, string>): Pick<TreeFile, "app" | "type"> {
-  const { appFolder, file } = partsOf(path);
-  return { app: apps.get(appFolder) ?? textOfSegment(appFolder), type: typeOf(file) };
+export function findOwner(path: string, apps: ReadonlyMap<string, string>): Pick<TreeFile, "app" | "type"> {
+  const { appFolder, file } = splitPath(path);
+  return { app: apps.get(appFolder) ?? textOfSegment(appFolder), type: findType(file) };
 }
 
 /** `out` is the folder of the local tree. The file is read there, if it exists, when its name has only a hash. */
 export function describeTreeFile(out: string, path: string, apps: ReadonlyMap<string, string>): TreeFile {
-  const { appFolder, version, file } = partsOf(path);
+  const { appFolder, version, file } = splitPath(path);
   const address = addressIn(join(out, appFolder, version), file);
-  return { ...ownerOf(path, apps), request: address === null ? null : requestOf(address), path };
+  return { ...findOwner(path, apps), request: address === null ? null : writeRequest(address), path };
 }
 
-function partsOf(path: string): { readonly appFolder: string; readonly version: string; readonly file: string } {
+function splitPath(path: string): { readonly appFolder: string; readonly version: string; readonly file: string } {
   const [appFolder = "", version = ""] = path.split("/", 2);
   return { appFolder, version, file: path.slice(appFolder.length + version.length + 2) };
 }
 
-function typeOf(file: string): string | null {
+function findType(file: string): string | null {
   if (file === "_schemas.json") return null;
   const [first = "", second = ""] = file.split("/", 2);
   return first === "_schemas" ? second.slice(0, -".json".length) : first;

@@ -9,7 +9,7 @@ const FOLDERS = ["shared", "cli", "server"];
 
 /** The floors from the ground up. A file may import from its own floor and from those below. */
 const FLOORS: readonly (readonly RegExp[])[] = [
-  [/^shared\/(async|text|sql\/query|database\/fault)\.ts$/],
+  [/^shared\/(async|text|sql\/query|database\/errors)\.ts$/],
   [/^shared\/api\//],
   [/^shared\/sql\//],
   [/^shared\//],

@@ -10,7 +10,7 @@ import { shownOfEntry, shownOfList } from "../../shared/api/columns.ts";
 import { columnValues, type EntryRow, readEntryRow, renderEntry } from "../../shared/api/entry.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { readBatches } from "../../shared/database/database.ts";
-import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
+import { entryCountsQuery, readCounts } from "../../shared/sql/counts.ts";
 import { allEntriesQuery, facetCountQuery } from "../../shared/sql/tree.ts";
 import { chooseFilters, countSortFiles, filterAnswers, filterColumns, sortAnswers, sortAnswersOf } from "./lists.ts";
 
@@ -21,7 +21,7 @@ const SINGLE_QUERY_ENTRIES = 50;
 
 /** Yields batches of answers. `session` must be in a read transaction, so that all come from one snapshot. */
 export async function* freeAnswers(session: Session, app: App): AsyncGenerator<Iterable<FreeAnswer>> {
-  const counts = countsOf(await session.query(entryCountsQuery(app.key)));
+  const counts = readCounts(await session.query(entryCountsQuery(app.key)));
   for (const type of app.types) yield* typeAnswers(session, app, type, counts.get(type.slug) ?? 0);
   yield overviewAnswers(app, counts);
 }
@@ -102,7 +102,7 @@ export function openPages(type: ContentType, total: number) {
 
 /** Number of all files of an app. */
 export async function countFiles(session: Session, app: App): Promise<number> {
-  const counts = countsOf(await session.query(entryCountsQuery(app.key)));
+  const counts = readCounts(await session.query(entryCountsQuery(app.key)));
   let files = 1 + app.types.length;
   for (const type of app.types) files += await countTypeFiles(session, app, type, counts.get(type.slug) ?? 0);
   return files;

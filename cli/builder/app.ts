@@ -1,6 +1,6 @@
 /** Plans the build of one app and stages it: each type in full or only what has changed, then schemas and catalog. */
 import { join } from "node:path";
-import { folderOf } from "../../shared/api/address.ts";
+import { nameFolder } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { filesIn, isFolder, yieldToEventLoop } from "../../shared/files.ts";
@@ -9,7 +9,7 @@ import { addressIn, type TreeState } from "../../shared/tree.ts";
 import { countTypeFiles, overviewAnswers, typeAnswers } from "./answers.ts";
 import { openBuiltTree } from "./built.ts";
 import { type BuildMode, readDeltas } from "./delta.ts";
-import type { Elsewhere } from "./remote.ts";
+import type { RemoteFiles } from "./remote.ts";
 import type { StagedApp } from "./stage.ts";
 import { planUpdate } from "./update.ts";
 
@@ -42,7 +42,7 @@ type TypePlan = {
 type Planned = {
   readonly app: App;
   readonly out: string;
-  readonly elsewhere: Elsewhere;
+  readonly remote: RemoteFiles;
   /** Counts the files of types that are rebuilt, which takes queries. */
   readonly count: boolean;
 };
@@ -59,9 +59,9 @@ export function planApp(
 }
 
 async function planFull(session: Session, planned: Planned, counts: ReadonlyMap<string, number>): Promise<Plan> {
-  const { app, out, elsewhere } = planned;
-  elsewhere.addReplaced(folderOf(app.key));
-  const compare = isFolder(join(out, folderOf(app.key)));
+  const { app, out, remote } = planned;
+  remote.addReplaced(nameFolder(app.key));
+  const compare = isFolder(join(out, nameFolder(app.key)));
   const types: TypePlan[] = [];
   for (const type of app.types) {
     types.push(await planWholeType(session, planned, type, counts.get(type.slug) ?? 0, compare));
@@ -77,8 +77,8 @@ async function planFull(session: Session, planned: Planned, counts: ReadonlyMap<
 }
 
 async function planChanges(session: Session, planned: Planned, state: TreeState): Promise<Plan> {
-  const { app, elsewhere } = planned;
-  const root = folderOf(app.key);
+  const { app, remote } = planned;
+  const root = nameFolder(app.key);
   const deltas = await readDeltas(session, app, state);
   const removedTypes = state.app.types.filter(({ slug }) => !app.types.some((type) => type.slug === slug));
   const types: TypePlan[] = [];
@@ -87,11 +87,11 @@ async function planChanges(session: Session, planned: Planned, state: TreeState)
     if (delta?.kind === "rebuild") types.push(await planRebuild(session, planned, type));
     if (delta?.kind === "entries") types.push(await planTypeUpdate(session, planned, type, delta.ids, state));
   }
-  for (const { slug } of removedTypes) await elsewhere.fetchBelow(`${root}/${slug}`);
+  for (const { slug } of removedTypes) await remote.fetchBelow(`${root}/${slug}`);
   const isOutdated = types.length > 0 || JSON.stringify(app) !== JSON.stringify(state.app);
   // The build compares the catalog and all schemas with their files, and deletes the schemas of removed types.
-  if (isOutdated) await elsewhere.fetchFiles([`${root}/_schemas.json`]);
-  if (isOutdated) await elsewhere.fetchBelow(`${root}/_schemas`);
+  if (isOutdated) await remote.fetchFiles([`${root}/_schemas.json`]);
+  if (isOutdated) await remote.fetchBelow(`${root}/_schemas`);
   const run = async (staged: StagedApp) => {
     for (const type of types) await type.run(staged, null);
     const totals = new Map(types.map(({ slug, total }) => [slug, total]));
@@ -112,10 +112,10 @@ function sumFiles(types: readonly TypePlan[]): number {
 
 /** Plans a type that an incremental build rebuilds, while it may leave other types as they are. */
 async function planRebuild(session: Session, planned: Planned, type: ContentType): Promise<TypePlan> {
-  const { app, out, elsewhere } = planned;
-  await elsewhere.fetchBelow(`${folderOf(app.key)}/${type.slug}`);
+  const { app, out, remote } = planned;
+  await remote.fetchBelow(`${nameFolder(app.key)}/${type.slug}`);
   const total = Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]);
-  const compare = isFolder(join(out, folderOf(app.key), type.slug));
+  const compare = isFolder(join(out, nameFolder(app.key), type.slug));
   const plan = await planWholeType(session, planned, type, total, compare);
   const run = async (staged: StagedApp) => {
     const putPaths = compare ? new Set<string>() : null;
@@ -141,12 +141,12 @@ async function planWholeType(
 
 async function planTypeUpdate(
   session: Session,
-  { app, out, elsewhere }: Planned,
+  { app, out, remote }: Planned,
   type: ContentType,
   ids: readonly string[],
   state: TreeState,
 ): Promise<TypePlan> {
-  const built = openBuiltTree(out, app.key, elsewhere.fetchFiles);
+  const built = openBuiltTree(out, app.key, remote.fetchFiles);
   const before = state.counts[type.slug] ?? 0;
   const { total, files, rewrites } = await planUpdate(session, app, type, built, ids, before);
   const run = async (staged: StagedApp) => {
@@ -162,13 +162,13 @@ async function removeOthers(
   below: string,
   putPaths: ReadonlySet<string>,
 ): Promise<void> {
-  for await (const file of filesIn(join(planned.out, folderOf(planned.app.key)), below)) {
+  for await (const file of filesIn(join(planned.out, nameFolder(planned.app.key)), below)) {
     if (!putPaths.has(file)) removeFile(staged, planned, file);
     await yieldToEventLoop();
   }
 }
 
 function removeFile(staged: StagedApp, { app, out }: Planned, file: string): void {
-  const folder = folderOf(app.key);
+  const folder = nameFolder(app.key);
   staged.remove(`${folder}/${file}`, addressIn(join(out, folder), file));
 }

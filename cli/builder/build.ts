@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { folderOf, segment } from "../../shared/api/address.ts";
+import { nameFolder, segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
@@ -15,10 +15,10 @@ import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp } from ".
 import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
-import { type BuildIds, chooseMode, isSourceOf, readSource, type Source } from "./delta.ts";
+import { type BuildIds, chooseMode, isFromSource, readSource, type Source } from "./delta.ts";
 import { emptyTrash, reportChanges } from "./publish.ts";
-import { damageOf, recover, resetDamagedTree } from "./recover.ts";
-import { type Elsewhere, missingApps, openElsewhere, writeMissingApps } from "./remote.ts";
+import { findDamage, recover, resetDamagedTree } from "./recover.ts";
+import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
 import { type AppReport, finishApp, removeApp, shareSeconds } from "./report.ts";
 import { openStage, type Stage } from "./stage.ts";
 
@@ -39,7 +39,7 @@ export type BuildOptions = AppDefaults & {
   /** Called when the build begins again, for the reason given: `onChange` is then called for all changes again. */
   readonly onRestart?: (reason: string) => void;
   /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
-  readonly elsewhere?: Elsewhere | undefined;
+  readonly remote?: RemoteFiles | undefined;
 };
 
 /**
@@ -48,13 +48,13 @@ export type BuildOptions = AppDefaults & {
  */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const { out } = options;
-  if (options.dryRun) return buildOrRebuild(database, options, damageOf(out), () => {});
+  if (options.dryRun) return buildOrRebuild(database, options, findDamage(out), () => {});
   let died = false;
   const lock = takeLock(join(out, BUILD_LOCK), () => {
     died = true;
   });
   try {
-    const damage = damageOf(out);
+    const damage = findDamage(out);
     if (damage !== null) await resetDamagedTree(out);
     await recover(out, died, lock.check);
     const reports = await buildOrRebuild(database, options, damage, lock.check);
@@ -99,7 +99,7 @@ async function buildOnce(
   const { out, now } = options;
   const treeApps = appsOfTree(out);
   const buildIds = chooseBuildIds(treeApps);
-  const elsewhere = options.elsewhere ?? openElsewhere(out, null);
+  const remote = options.remote ?? openRemoteFiles(out, null);
   const progress = countProgress(options.onProgress);
   const stage = openStage({ ...options, check, builtAt: now().toISOString(), onFile: progress.add });
   try {
@@ -108,13 +108,13 @@ async function buildOnce(
       const all = await readApps(session, options);
       refuseEmptyDatabase(all, treeApps, out, source);
       const chosen = chooseApps(all, options.apps);
-      const plans = await planApps(session, chosen, source, fullReason, { ...options, elsewhere });
+      const plans = await planApps(session, chosen, source, fullReason, { ...options, remote });
       progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
       const finish: (() => AppReport)[] = [];
       for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, now));
       const gone = options.apps === null ? removedApps(treeApps, all) : [];
       for (const { key } of gone) finish.push(await removeApp(stage.openApp(key), out, key));
-      if (options.apps === null) replaceOtherFolders(all, elsewhere);
+      if (options.apps === null) replaceOtherFolders(all, remote);
       return { finish, missing: missingApps(all, chosen, treeApps) };
     });
     const read = now();
@@ -122,11 +122,11 @@ async function buildOnce(
     const reports = finish.map((end) => end());
     if (!options.dryRun) {
       if (stage.hasChanges()) await recordBuild(database, buildIds);
-      elsewhere.saveFetched();
+      remote.saveFetched();
       // If the process dies in between, the tree counts as one that lacks apps, and a deploy deletes too little.
       if (missing.length > 0) writeMissingApps(out, missing);
       await stage.commit();
-      elsewhere.saveReplaced();
+      remote.saveReplaced();
       if (missing.length === 0) writeMissingApps(out, missing);
     }
     return shareSeconds(reports, (now().getTime() - read.getTime()) / 1_000);
@@ -175,7 +175,7 @@ class EmptyDatabaseError extends Error {
  */
 function refuseEmptyDatabase(all: readonly App[], treeApps: readonly TreeApp[], out: string, source: Source): void {
   if (all.length > 0) return;
-  const others = treeApps.filter(({ state }) => state === null || !isSourceOf(source, state));
+  const others = treeApps.filter(({ state }) => state === null || !isFromSource(source, state));
   if (others.length > 0) {
     const keys = others.map(({ key }) => key);
     throw new EmptyDatabaseError(out, keys);
@@ -201,16 +201,16 @@ async function planApps(
   apps: readonly App[],
   source: Source,
   fullReason: string | null,
-  options: BuildOptions & { readonly elsewhere: Elsewhere },
+  options: BuildOptions & { readonly remote: RemoteFiles },
 ): Promise<AppPlan[]> {
-  const { out, now, elsewhere } = options;
-  const chosen = apps.map((app) => ({ app, mode: chooseMode(out, app, source, fullReason, elsewhere) }));
+  const { out, now, remote } = options;
+  const chosen = apps.map((app) => ({ app, mode: chooseMode(out, app, source, fullReason, remote) }));
   const full = chosen.filter(({ mode }) => mode.mode === "full").map(({ app }) => app.key);
   const counts = await readCounts(session, full);
   const plans: AppPlan[] = [];
   for (const { app, mode } of chosen) {
     const start = now();
-    const planned = { app, out, elsewhere, count: options.onProgress !== undefined };
+    const planned = { app, out, remote, count: options.onProgress !== undefined };
     const plan = await namingFile(app, () => planApp(session, planned, mode, counts.get(app.key)));
     plans.push({ ...plan, app, mode, start, seconds: (now().getTime() - start.getTime()) / 1_000 });
   }
@@ -242,9 +242,9 @@ async function stageApp(
 }
 
 /** Files that are only where the tree was deployed, in folders of apps that the database does not have, are forgotten. */
-function replaceOtherFolders(all: readonly App[], elsewhere: Elsewhere): void {
+function replaceOtherFolders(all: readonly App[], remote: RemoteFiles): void {
   const folders = new Set(all.map(({ key }) => segment(key)));
-  for (const folder of elsewhere.appFolders()) if (!folders.has(folder)) elsewhere.addReplaced(folder);
+  for (const folder of remote.appFolders()) if (!folders.has(folder)) remote.addReplaced(folder);
 }
 
 /** Completes the path in a ForeignTreeError, which may be relative to the folder of the app: messages need the whole. */
@@ -252,7 +252,7 @@ async function namingFile<T>(app: App, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const folder = `${folderOf(app.key)}/`;
+    const folder = `${nameFolder(app.key)}/`;
     if (!(error instanceof ForeignTreeError) || error.file.startsWith(folder)) throw error;
     throw new ForeignTreeError(`${folder}${error.file}`);
   }

@@ -1,8 +1,8 @@
 /** Reads what an earlier build wrote: the entries and lists of the tree as they stand. */
 import { join } from "node:path";
-import { type Address, fileOf, folderOf } from "../../shared/api/address.ts";
+import { type Address, nameFile, nameFolder } from "../../shared/api/address.ts";
 import { type ContentType, TIMESTAMPS } from "../../shared/api/catalog.ts";
-import { elementsOf, membersOf } from "../../shared/api/json.ts";
+import { readElements, readMembers } from "../../shared/api/json.ts";
 import { readOrNull, readText } from "../../shared/files.ts";
 
 export type BuiltTree = {
@@ -31,11 +31,11 @@ export function openBuiltTree(
   appKey: string,
   fetchFiles: (paths: readonly string[]) => Promise<void>,
 ): BuiltTree {
-  const root = join(out, folderOf(appKey));
+  const root = join(out, nameFolder(appKey));
   return {
-    read: (address) => readText(join(root, fileOf(address))),
-    readBinary: (address) => readOrNull(join(root, fileOf(address)))?.toString("latin1") ?? null,
-    fetchFiles: (addresses) => fetchFiles(addresses.map((address) => `${folderOf(appKey)}/${fileOf(address)}`)),
+    read: (address) => readText(join(root, nameFile(address))),
+    readBinary: (address) => readOrNull(join(root, nameFile(address)))?.toString("latin1") ?? null,
+    fetchFiles: (addresses) => fetchFiles(addresses.map((address) => `${nameFolder(appKey)}/${nameFile(address)}`)),
   };
 }
 
@@ -46,7 +46,7 @@ const ZERO = "\0";
 
 /** The values of an entry's file as JSON texts. */
 export function valuesIn(entryFile: string): Map<string, string> {
-  return membersOf(entryFile.slice(ENTRY_START.length, -1));
+  return readMembers(entryFile.slice(ENTRY_START.length, -1));
 }
 
 /** Like valuesIn, for a file of the tree. Throws ForeignTreeError when it is not the complete file of this entry. */
@@ -55,7 +55,7 @@ export function builtValuesIn(entryFile: string, type: ContentType, id: string):
   const values = isFramed && !entryFile.includes(ZERO) ? valuesIn(entryFile) : new Map<string, string>();
   const names = [...type.fields.map(({ name }) => name), ...TIMESTAMPS];
   if (names.every((name) => values.has(name))) return values;
-  throw new ForeignTreeError(fileOf({ kind: "entry", slug: type.slug, id }));
+  throw new ForeignTreeError(nameFile({ kind: "entry", slug: type.slug, id }));
 }
 
 /** `items` are JSON texts; `total` is the total number of entries that the list states. */
@@ -72,10 +72,10 @@ export function listIn(listFile: string, address: Address): BuiltList {
   const [, page, perPage, total] = (LIST_END.exec(listFile.slice(end)) ?? []).map(Number);
   const isFramed = listFile.startsWith(LIST_START) && !listFile.includes(ZERO);
   if (!isFramed || page === undefined || perPage === undefined || total === undefined)
-    throw new ForeignTreeError(fileOf(address));
-  const items = elementsOf(listFile.slice(LIST_START.length, end), "answer");
+    throw new ForeignTreeError(nameFile(address));
+  const items = readElements(listFile.slice(LIST_START.length, end), "answer");
   if (items.length !== Math.max(0, Math.min(perPage, total - perPage * (page - 1))))
-    throw new ForeignTreeError(fileOf(address));
+    throw new ForeignTreeError(nameFile(address));
   return { items, total };
 }
 
@@ -106,7 +106,7 @@ export function readPage(type: ContentType, built: BuiltTree, number: number, be
 }
 
 /** Items and bodies are latin1 strings, whose characters are the bytes. */
-export function bytesOf(text: string): Uint8Array {
+export function encodeText(text: string): Uint8Array {
   return Buffer.from(text, "latin1");
 }
 

@@ -45,7 +45,7 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
     if (change.type !== null) tags.add(`${change.app}/${change.type}`);
     (change.change === "gone" ? gone : present).add(JSON.stringify(change));
   };
-  for (const change of carriedChanges(carried)) add(change);
+  for (const change of pendingChanges(carried)) add(change);
   const close = async () => {
     present.flush();
     gone.flush();
@@ -60,7 +60,7 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
 export async function* ownChanges(folder: string, skip: ReadonlySet<string>): AsyncGenerator<Change> {
   for (const line of linesOf(join(folder, CHANGES_FILE))) {
     await yieldToEventLoop();
-    if (line.startsWith('{"change":') && !(skip.size > 0 && skip.has(rootOf(line)))) yield parseLine(line);
+    if (line.startsWith('{"change":') && !(skip.size > 0 && skip.has(findRoot(line)))) yield parseLine(line);
   }
 }
 
@@ -80,7 +80,7 @@ export function isWholeList(file: string): boolean {
 }
 
 /** Yields the changes of a list, marked as carried. Skips unreadable lines, because the list may be damaged. */
-function* carriedChanges(file: string): Generator<Change> {
+function* pendingChanges(file: string): Generator<Change> {
   if (!existsSync(file)) return;
   for (const line of linesOf(file)) {
     const change = readLine(line);
@@ -105,7 +105,7 @@ function parseLine(line: string): Change {
 const FILE_KEY = '"file":"';
 
 /** The folder `<app>/v1` of the file in a line. Parses no JSON, because a first build has a line for every file. */
-function rootOf(line: string): string {
+function findRoot(line: string): string {
   const start = line.lastIndexOf(FILE_KEY) + FILE_KEY.length;
   return line.slice(start, line.indexOf("/", line.indexOf("/", start) + 1));
 }

@@ -2,14 +2,14 @@
 
 import { join } from "node:path";
 import PACKAGE from "../../package.json" with { type: "json" };
-import { fileOf, folderOf } from "../../shared/api/address.ts";
+import { nameFile, nameFolder } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { readState, stateFileOf, stateOf, type TreeState } from "../../shared/tree.ts";
-import type { Elsewhere } from "./remote.ts";
+import { nameStateFile, readState, readTreeState, type TreeState } from "../../shared/tree.ts";
+import type { RemoteFiles } from "./remote.ts";
 
 /** The database and the snapshot that a session reads: changes since a build are known only in the database that it read. */
 export type Source = {
@@ -39,7 +39,7 @@ WHERE here.datname = current_database()`),
 }
 
 /** Whether this is the database of the state's build and still has everything that the build has read. */
-export function isSourceOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
+export function isFromSource({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
   return state.source === source && marks.has(state.mark);
 }
 
@@ -89,16 +89,17 @@ WHERE app.key = $1 ORDER BY 1, 3`,
     seen.set(slug as string, found);
     if (id != null) found.ids.push(id);
   }
-  return new Map(app.types.map((type) => [type.slug, deltaOf(type, state, seen.get(type.slug))]));
+  return new Map(app.types.map((type) => [type.slug, compareApps(type, state, seen.get(type.slug))]));
 }
 
-function deltaOf(
+function compareApps(
   type: ContentType,
   state: TreeState,
   found: { readonly same: boolean; readonly ids: readonly string[] } | undefined,
 ): TypeDelta {
   const before = state.app.types.find(({ slug }) => slug === type.slug);
-  if (before === undefined || found?.same !== true || layoutOf(before) !== layoutOf(type)) return { kind: "rebuild" };
+  if (before === undefined || found?.same !== true || describeLayout(before) !== describeLayout(type))
+    return { kind: "rebuild" };
   if (found.ids.length === 0) return { kind: "same" };
   const limit = Math.max(ALWAYS_UPDATED_ENTRIES, Math.min(MAX_UPDATED_ENTRIES, (state.counts[type.slug] ?? 0) / 10));
   return found.ids.length > limit ? { kind: "rebuild" } : { kind: "entries", ids: found.ids };
@@ -108,7 +109,7 @@ function deltaOf(
  * The settings of a type that determine its entries and lists. Labels and descriptions appear only in the catalog and
  * the schema.
  */
-function layoutOf({ default_sort, per_page, filterable_fields, sortable_fields, fields }: ContentType): string {
+function describeLayout({ default_sort, per_page, filterable_fields, sortable_fields, fields }: ContentType): string {
   const shown = fields.map(({ name, type, multiple }) => [name, type, multiple]);
   return JSON.stringify([default_sort, per_page, filterable_fields, sortable_fields, shown]);
 }
@@ -125,26 +126,26 @@ export function chooseMode(
   app: App,
   source: Source,
   fullReason: string | null,
-  { isReachable, hasBelow }: Pick<Elsewhere, "isReachable" | "hasBelow">,
+  { isReachable, hasBelow }: Pick<RemoteFiles, "isReachable" | "hasBelow">,
 ): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
   if (fullReason !== null) return full(fullReason);
-  const text = readText(join(out, stateFileOf(app.key)));
+  const text = readText(join(out, nameStateFile(app.key)));
   if (text === null) return full("it was not built before");
   const state = readState(text);
   if (state === null) return full("the state of its last build cannot be read");
-  const incompatibility = incompatibilityOf(state, source);
+  const incompatibility = findIncompatibility(state, source);
   if (incompatibility !== null) return full(incompatibility);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
-  if (!isReachable && hasBelow(folderOf(app.key))) return full("some of its files exist only at the deploy target");
-  if (!firstFilesOf(state.app).every((file) => isFile(join(out, file)))) return full("files of its tree are missing");
+  if (!isReachable && hasBelow(nameFolder(app.key))) return full("some of its files exist only at the deploy target");
+  if (!listFirstFiles(state.app).every((file) => isFile(join(out, file)))) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }
 
 /** Why changes since the build of this state cannot be determined; null when they can. */
-export function incompatibilityOf(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
+export function findIncompatibility(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
   if (state.version !== PACKAGE.version) return `it was built by Precast ${state.version}`;
-  if (isSourceOf(source, state)) return null;
+  if (isFromSource(source, state)) return null;
   return state.source === source.source
     ? "the database has lost recent changes, or no longer has the record of this build"
     : "it was built from another database";
@@ -154,9 +155,9 @@ export function incompatibilityOf(state: TreeState, source: Pick<Source, "source
  * The catalog and the first page of each type, relative to the tree. An incremental build checks that these are there,
  * which is enough to notice that a folder was removed.
  */
-export function firstFilesOf(app: App): string[] {
+export function listFirstFiles(app: App): string[] {
   const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
-  return [{ kind: "catalog" } as const, ...pages].map((address) => `${folderOf(app.key)}/${fileOf(address)}`);
+  return [{ kind: "catalog" } as const, ...pages].map((address) => `${nameFolder(app.key)}/${nameFile(address)}`);
 }
 
 // Compares an app's tree with its database: when it was built, and what has changed since.
@@ -177,10 +178,10 @@ export async function readTreeStatus(
   key: string,
   settings: AppDefaults & { readonly out: string },
 ): Promise<TreeStatus | null> {
-  const state = stateOf(settings.out, key);
+  const state = readTreeState(settings.out, key);
   if (state === null) return null;
   const { built_at, files, bytes } = state;
-  const known = isSourceOf(await readSource(session), state);
+  const known = isFromSource(await readSource(session), state);
   const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
   const recreated = known ? await findRecreated(session, key, state.snapshot) : [];
   const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...recreated])].sort();

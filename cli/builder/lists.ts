@@ -13,7 +13,7 @@ import {
   TIMESTAMPS,
 } from "../../shared/api/catalog.ts";
 import { readSort, type Sort, shownOfList } from "../../shared/api/columns.ts";
-import { type EntryRow, facetsOf, readEntryRow, renderEntry, spellNumber } from "../../shared/api/entry.ts";
+import { type EntryRow, findFacets, readEntryRow, renderEntry, spellNumber } from "../../shared/api/entry.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { readBatches } from "../../shared/database/database.ts";
 import { facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../shared/sql/tree.ts";
@@ -56,7 +56,7 @@ export async function* filterAnswers(
 ): AsyncGenerator<FreeAnswer[]> {
   const shown = shownOfList(type);
   type FirstPage = { readonly value: string; readonly total: number; readonly items: string[] };
-  const answerOf = (page: FirstPage) =>
+  const makeAnswer = (page: FirstPage) =>
     filterAnswer(type, column, column.type === "number" ? spellNumber(page.value) : page.value, page);
   let pages: FirstPage[] = [];
   const query = facetHeadsQuery(app.key, type, column, defaultPerPage(type), values);
@@ -68,10 +68,10 @@ export async function* filterAnswers(
       pages.at(-1)?.items.push(renderEntry(app, shown, readEntryRow(row, 2) as EntryRow));
     }
     // The entries of the last value may continue in the next batch.
-    yield pages.slice(0, -1).map(answerOf);
+    yield pages.slice(0, -1).map(makeAnswer);
     pages = pages.slice(-1);
   }
-  yield pages.map(answerOf);
+  yield pages.map(makeAnswer);
 }
 
 // Gathers the first page of every value of a filterable column while the entries of a type pass by in order.
@@ -79,7 +79,7 @@ export async function* filterAnswers(
 type FilterGatherer = {
   readonly column: Column;
   /** Takes the next entry: its value in the column, as JSON text, and its list item. Returns the completed answers. */
-  readonly add: (raw: string, item: string) => FreeAnswer[];
+  readonly add: (jsonText: string, item: string) => FreeAnswer[];
   /** Returns the answers that are complete only after the last entry, each made when it is asked for. */
   readonly rest: () => Iterable<FreeAnswer>;
 };
@@ -90,8 +90,8 @@ type FirstPage = { total: number; readonly items: string[] };
 function gatherFirstPages(type: ContentType, column: Column): FilterGatherer {
   const perPage = defaultPerPage(type);
   const pages = new Map<string, FirstPage>();
-  const add = (raw: string, item: string) => {
-    for (const value of facetsOf(column, raw)) {
+  const add = (jsonText: string, item: string) => {
+    for (const value of findFacets(column, jsonText)) {
       const page = pages.get(value) ?? { total: 0, items: [] };
       if (page.total === 0) pages.set(value, page);
       page.total += 1;
@@ -107,8 +107,8 @@ function gatherFirstPages(type: ContentType, column: Column): FilterGatherer {
 
 /** Keeps no items, because each entry completes its answers: for columns in which no two entries share a value. */
 function gatherUnique(type: ContentType, column: Column): FilterGatherer {
-  const add = (raw: string, item: string) =>
-    facetsOf(column, raw).map((value) => filterAnswer(type, column, value, { total: 1, items: [item] }));
+  const add = (jsonText: string, item: string) =>
+    findFacets(column, jsonText).map((value) => filterAnswer(type, column, value, { total: 1, items: [item] }));
   return { column, add, rest: () => [] };
 }
 

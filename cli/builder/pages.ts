@@ -12,7 +12,7 @@ import { placesQuery } from "../../shared/sql/tree.ts";
 import { openPages } from "./answers.ts";
 import {
   type BuiltTree,
-  bytesOf,
+  encodeText,
   foreignPage,
   idOfItem,
   type PlacedItem,
@@ -101,7 +101,7 @@ function* editPages(
       items[place] = item;
     }
     const body = listBody(items, { page: BigInt(number), perPage, total });
-    yield [{ address: pageAddress(type, number), body: bytesOf(body) }];
+    yield [{ address: pageAddress(type, number), body: encodeText(body) }];
   }
 }
 
@@ -126,7 +126,7 @@ function* shiftPages(
   // Every page contains the total: if that has changed, so has every page.
   const rewrite = ({ address, body }: FreeAnswer): Rewrite => ({
     address,
-    body: bytesOf(body),
+    body: encodeText(body),
     replacedSize: total === before || address.kind !== "page" ? undefined : sizes[Number(address.page) - 1],
   });
   let count = 0;

@@ -45,13 +45,13 @@ export async function publish(out: string, check: () => void): Promise<void> {
   const replaced = openReplaced(out);
   const moved = await moveFolders(join(ready, STAGED_TREE), out);
   const present = new Set<(typeof STEPS)[number]>();
-  for await (const change of ownChanges(ready, moved)) present.add(stepOf(change));
+  for await (const change of ownChanges(ready, moved)) present.add(chooseStep(change));
   for (const step of STEPS) {
     check();
     if (step === "state") await moveStates(ready, out);
     if (present.has(step)) {
       for await (const change of ownChanges(ready, moved)) {
-        if (stepOf(change) !== step) continue;
+        if (chooseStep(change) !== step) continue;
         if (change.change === "gone") removeFrom(out, change.file);
         else {
           if (step === "changed") replaced.hold(join(out, change.file));
@@ -87,7 +87,7 @@ const STEPS = [
 /** Fixes the position in the path, because a type may be called `entry`, too. */
 const ENTRY = /^[^/]+\/v1\/[^/]+\/entry\//;
 
-function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
+function chooseStep({ change, type, file }: Change): (typeof STEPS)[number] {
   const isEntry = ENTRY.test(file);
   if (change === "added") return isEntry ? "new entry" : "new list";
   if (change === "changed") return "changed";

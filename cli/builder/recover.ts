@@ -2,10 +2,10 @@
 import { appendFileSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { exists, isFolder, removeEmpty } from "../../shared/files.ts";
-import { CHANGES_FILE, ELSEWHERE_FILE, STATE_FOLDER, stateFilesIn, topFolderOf } from "../../shared/tree.ts";
+import { CHANGES_FILE, findTopFolder, REMOTE_FILE, STATE_FOLDER, stateFilesIn } from "../../shared/tree.ts";
 import { isWholeList } from "./changes.ts";
 import { moveToTrash, PENDING, publish, READY, REPORTED, STAGE, STAGED_STATES } from "./publish.ts";
-import { readElsewhere } from "./remote.ts";
+import { readRemoteFiles } from "./remote.ts";
 
 /**
  * Completes a build that died after its commit, and discards what one that died earlier has left. `died` is whether the
@@ -24,10 +24,10 @@ export function discardStages(out: string): void {
 }
 
 /** Why the tree cannot be trusted, because a power failure has damaged a list; null when it can. */
-export function damageOf(out: string): string | null {
+export function findDamage(out: string): string | null {
   const list = join(out, READY, CHANGES_FILE);
   if (exists(list) && !isWholeList(list)) return "the list of changes of an interrupted build cannot be read";
-  return readElsewhere(out) === null
+  return readRemoteFiles(out) === null
     ? "the list of its files that exist only at the deploy target cannot be read"
     : null;
 }
@@ -41,11 +41,11 @@ export async function resetDamagedTree(out: string): Promise<void> {
   for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
     writeFileSync(join(folder, name), "");
     // The build that died may have deleted the last file of a folder, but not the folder.
-    const appFolder = join(out, topFolderOf(name));
+    const appFolder = join(out, findTopFolder(name));
     if (isFolder(appFolder)) await removeEmpty(appFolder);
   }
   keepPending(join(ready, CHANGES_FILE), join(out, PENDING));
-  if (readElsewhere(out) === null) rmSync(join(folder, ELSEWHERE_FILE));
+  if (readRemoteFiles(out) === null) rmSync(join(folder, REMOTE_FILE));
 }
 
 /** Keeps the changes of a damaged list for the next report: some may be in place, and none was reported. */

@@ -7,10 +7,10 @@ import { outputFileSync, removeSync } from "fs-extra/esm";
 import type { App } from "../../shared/api/catalog.ts";
 import { exists, isFile, readText, writeAtomic } from "../../shared/files.ts";
 import {
-  digestOf,
-  ELSEWHERE_FILE,
+  digestBytes,
   type FileDigest,
   type FileDigests,
+  REMOTE_FILE,
   STATE_FOLDER,
   type TreeApp,
 } from "../../shared/tree.ts";
@@ -19,7 +19,7 @@ import { ForeignTreeError } from "./built.ts";
 /** Fetches several files at a time. Calls `take` with the bytes of each, or null when it does not exist. */
 export type Fetch = (paths: readonly string[], take: (path: string, bytes: Uint8Array | null) => void) => Promise<void>;
 
-export type Elsewhere = {
+export type RemoteFiles = {
   /** False when there is no place to fetch from: apps with files elsewhere are then built in full. */
   readonly isReachable: boolean;
   /** Whether files below a folder are elsewhere. */
@@ -38,7 +38,7 @@ export type Elsewhere = {
   readonly fetched: () => { readonly files: number; readonly bytes: number };
 };
 
-const LIST = `${STATE_FOLDER}/${ELSEWHERE_FILE}`;
+const LIST = `${STATE_FOLDER}/${REMOTE_FILE}`;
 const FETCHED = `${STATE_FOLDER}/fetched`;
 
 /** Whether some files of the tree exist only where it was deployed: the server does not use such a tree. */
@@ -47,7 +47,7 @@ export function isPartialTree(out: string): boolean {
 }
 
 /** Empty when there is no list; null when it cannot be read, so that it is unknown which files are here. */
-export function readElsewhere(out: string): FileDigests | null {
+export function readRemoteFiles(out: string): FileDigests | null {
   const text = readText(join(out, LIST));
   try {
     return new Map(text === null ? [] : (JSON.parse(text) as [string, FileDigest][]));
@@ -56,21 +56,21 @@ export function readElsewhere(out: string): FileDigests | null {
   }
 }
 
-export function writeElsewhere(out: string, digests: FileDigests): void {
+export function writeRemoteFiles(out: string, digests: FileDigests): void {
   const file = join(out, LIST);
   if (digests.size === 0) removeSync(file);
   else writeAtomic(out, LIST, JSON.stringify([...digests]), `${file}.new`);
 }
 
 /** `fetch` is null when there is no place to fetch from. */
-export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
-  const digests = new Map(readElsewhere(out) ?? []);
+export function openRemoteFiles(out: string, fetch: Fetch | null): RemoteFiles {
+  const digests = new Map(readRemoteFiles(out) ?? []);
   const replaced: string[] = [];
   const total = { files: 0, bytes: 0 };
   const before = digests.size;
 
   const take = (path: string, bytes: Uint8Array | null) => {
-    if (bytes === null || digestOf(bytes).sha256 !== digests.get(path)?.sha256) throw new ForeignTreeError(path);
+    if (bytes === null || digestBytes(bytes).sha256 !== digests.get(path)?.sha256) throw new ForeignTreeError(path);
     writeAtomic(out, path, bytes, join(out, FETCHED, "part"));
     digests.delete(path);
     total.files += 1;
@@ -89,11 +89,11 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
     appFolders: () => [...new Set([...digests.keys()].map((path) => path.slice(0, path.indexOf("/"))))],
     addReplaced: (folder) => void replaced.push(folder),
     saveFetched: () => {
-      if (total.files > 0) writeElsewhere(out, digests);
+      if (total.files > 0) writeRemoteFiles(out, digests);
     },
     saveReplaced: () => {
       for (const path of replaced.flatMap(below)) digests.delete(path);
-      if (digests.size < before) writeElsewhere(out, digests);
+      if (digests.size < before) writeRemoteFiles(out, digests);
       removeSync(join(out, FETCHED));
     },
     fetched: () => ({ ...total }),

@@ -53,12 +53,15 @@ export function finishApp(
 
 /** Adds the time that all apps spend together to their reports, in proportion to the files written and deleted. */
 export function shareSeconds(reports: readonly AppReport[], seconds: number): AppReport[] {
-  const filesOf = ({ written, deleted }: AppReport) => written + deleted;
+  const countFiles = ({ written, deleted }: AppReport) => written + deleted;
   const all = Math.max(
     1,
-    reports.reduce((sum, report) => sum + filesOf(report), 0),
+    reports.reduce((sum, report) => sum + countFiles(report), 0),
   );
-  return reports.map((report) => ({ ...report, seconds: rounded(report.seconds + (seconds * filesOf(report)) / all) }));
+  return reports.map((report) => ({
+    ...report,
+    seconds: rounded(report.seconds + (seconds * countFiles(report)) / all),
+  }));
 }
 
 /** To milliseconds, which the clock has: a sum of fractions would end in noise. */
@@ -91,7 +94,7 @@ const MODES: Record<AppReport["mode"], string> = {
   removal: "removed",
 };
 
-export function summaryOf(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
+export function summarizeApp(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
   const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
   const done = `${dryRun ? "would write" : "wrote"} ${formatFiles(written)}, ${unchanged} unchanged, ${deleted} deleted`;
   return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;

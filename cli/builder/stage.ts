@@ -5,8 +5,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { outputFileSync } from "fs-extra/esm";
-import { type Address, fileOf, folderOf, requestOf, segment } from "../../shared/api/address.ts";
-import { removeAll, sizeOf } from "../../shared/files.ts";
+import { type Address, nameFile, nameFolder, segment, writeRequest } from "../../shared/api/address.ts";
+import { readSize, removeAll } from "../../shared/files.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
 import { type Batch, type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
@@ -170,34 +170,34 @@ type StageContext = {
 };
 
 function openStagedApp(key: string, { out, write, addChange, stageState, skip }: StageContext): StagedApp {
-  const root = folderOf(key);
+  const root = nameFolder(key);
   const tally: Tally = { putFiles: 0, putBytes: 0, added: 0, changed: 0, gone: 0, growth: 0 };
 
   const recordChange = (change: Change["change"], file: string, address: Address | null) => {
     tally[change] += 1;
     const type = address === null || address.kind === "catalog" ? null : address.slug;
-    addChange({ change, app: key, type, request: address === null ? null : requestOf(address), file });
+    addChange({ change, app: key, type, request: address === null ? null : writeRequest(address), file });
   };
   const onWritten: PendingAnswer["onWritten"] = (address, size, { outcome, replacedSize }) => {
     if (outcome === "same") return;
     tally.growth += size - replacedSize;
-    recordChange(outcome, `${root}/${fileOf(address)}`, address);
+    recordChange(outcome, `${root}/${nameFile(address)}`, address);
   };
   const remove = (file: string, address: Address | null) => {
-    const size = sizeOf(join(out, file));
+    const size = readSize(join(out, file));
     if (size === null) return;
     tally.growth -= size;
     recordChange("gone", file, address);
   };
   const put: StagedApp["put"] = async (rewrites, compare, putPaths = null) => {
     for (const { address, body, replacedSize } of rewrites) {
-      putPaths?.add(fileOf(address));
+      putPaths?.add(nameFile(address));
       if (body === null) {
-        remove(`${root}/${fileOf(address)}`, address);
+        remove(`${root}/${nameFile(address)}`, address);
         skip();
       } else {
         const existing = replacedSize ?? (compare ? "unknown" : "none");
-        tally.putBytes += await write(`${root}/${fileOf(address)}`, body, existing, { address, onWritten });
+        tally.putBytes += await write(`${root}/${nameFile(address)}`, body, existing, { address, onWritten });
         tally.putFiles += 1;
       }
     }

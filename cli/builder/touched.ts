@@ -4,7 +4,7 @@
  */
 import { type App, type Column, type ContentType, TIMESTAMPS } from "../../shared/api/catalog.ts";
 import { shownOfList } from "../../shared/api/columns.ts";
-import { type EntryRow, facetsOf, readEntryRow } from "../../shared/api/entry.ts";
+import { type EntryRow, findFacets, readEntryRow } from "../../shared/api/entry.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { entriesOfQuery } from "../../shared/sql/tree.ts";
 import { entryAnswer } from "./answers.ts";
@@ -66,8 +66,8 @@ export async function findTouched(
       if (touched === null) continue;
       listed.push(touched);
       for (const [column, values] of facets) {
-        for (const value of facetsOf(column, old?.get(column.name))) addTo(values, value, 1, []);
-        for (const value of facetsOf(column, fresh?.get(column.name))) addTo(values, value, 0, [id]);
+        for (const value of findFacets(column, old?.get(column.name))) addTo(values, value, 1, []);
+        for (const value of findFacets(column, fresh?.get(column.name))) addTo(values, value, 0, [id]);
       }
     }
   }

@@ -37,7 +37,7 @@ export async function planUpdate(
   const touched = await findTouched(session, app, type, built, ids);
   const needsCount = touched.hasAbsent || touched.listed.some(({ change }) => change !== "edited");
   const total = needsCount ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
-  if (total !== before + growthOf(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
+  if (total !== before + countGrowth(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
   const places = await findPlaces(session, app, type, touched.listed);
   const items = new Map(places.map(({ id, item }) => [id, item]));
   const pages = planPages(type, built, touched.listed, places, { before, total });
@@ -55,7 +55,7 @@ export async function planUpdate(
 }
 
 /** By how many entries the type has grown, found by comparison with the entry files of the tree. */
-function growthOf(listed: readonly Touched[]): number {
+function countGrowth(listed: readonly Touched[]): number {
   const count = (wanted: Touched["change"]) => listed.filter(({ change }) => change === wanted).length;
   return count("added") - count("removed");
 }

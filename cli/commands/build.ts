@@ -3,8 +3,8 @@ import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { formatBytes } from "../../shared/text.ts";
 import { type BuildOptions, buildTree } from "../builder/build.ts";
-import { incompatibilityOf, readSource } from "../builder/delta.ts";
-import { summaryOf } from "../builder/report.ts";
+import { findIncompatibility, readSource } from "../builder/delta.ts";
+import { summarizeApp } from "../builder/report.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { type Restored, restoreTree } from "../deploy/restore.ts";
@@ -25,7 +25,7 @@ export const buildCommand = defineCommand({
   ],
   run: async ({ terminal, now }, settings) => {
     const start = now();
-    const target = targetOf(settings, now);
+    const target = openStateStore(settings, now);
     const { apps, restored } = await withDatabase(settings, async (database) => {
       const restored = target === null ? null : await restore(database, target, settings);
       const progress = terminal.progress();
@@ -34,14 +34,14 @@ export const buildCommand = defineCommand({
         now,
         ...(progress === null ? {} : { onProgress: progress.update }),
         ...(settings.dryRun ? sayingChanges(terminal) : {}),
-        ...(restored?.kind === "restored" ? { elsewhere: restored.elsewhere } : {}),
+        ...(restored?.kind === "restored" ? { remote: restored.remote } : {}),
       }).finally(() => progress?.stop());
       return { apps, restored };
     });
     if (target !== null && restored !== null) terminal.say(`${target.name}: ${restoredText(restored)}`);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) terminal.say(noAppText(settings));
-    for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
+    for (const report of apps) terminal.say(summarizeApp(report, terminal, settings.dryRun));
     const result = { dry_run: settings.dryRun, apps, seconds };
     if (settings.json)
       terminal.result("", restored === null ? result : { ...result, restored: restoredJson(restored) });
@@ -62,7 +62,7 @@ function sayingChanges({ say, colors }: Terminal): Required<Pick<BuildOptions, "
 type StateSettings = StoreSettings & Settings<"state" | "full" | "dryRun">;
 
 /** The store of --state, from which the tree is restored; null without --state. Throws ConfigError with --dry-run. */
-function targetOf(settings: StateSettings, now: () => Date): Store | null {
+function openStateStore(settings: StateSettings, now: () => Date): Store | null {
   if (settings.state === null) return null;
   if (settings.dryRun)
     throw new ConfigError(["--dry-run changes nothing, but --state fetches a tree: specify only one of them."]);
@@ -73,17 +73,17 @@ function targetOf(settings: StateSettings, now: () => Date): Store | null {
 async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
   if (full) return { kind: "nothing", reason: "--full builds everything" };
   const source = await database.transaction("read", readSource);
-  return restoreTree(store, { out, concurrency, problemOf: (state) => incompatibilityOf(state, source) });
+  return restoreTree(store, { out, concurrency, problemOf: (state) => findIncompatibility(state, source) });
 }
 
 function restoredText(restored: Restored): string {
   if (restored.kind === "nothing") return `not used: ${restored.reason}`;
-  const { files, bytes } = restored.elsewhere.fetched();
+  const { files, bytes } = restored.remote.fetched();
   return `continued from the deployed tree: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
 }
 
 function restoredJson(restored: Restored) {
   const nothing = { files: 0, bytes: 0 };
   if (restored.kind === "nothing") return { ...nothing, reason: restored.reason };
-  return { ...restored.elsewhere.fetched(), reason: null };
+  return { ...restored.remote.fetched(), reason: null };
 }

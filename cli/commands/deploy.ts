@@ -35,7 +35,7 @@ export const deployCommand = defineCommand({
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
-    const throwIfStopped = stopCheckOf(stopped());
+    const throwIfStopped = openStopCheck(stopped());
     const { target, purge } = openTargetAndPurge(text, settings, now, throwIfStopped);
     const deployed = await deploy(target, purge, settings, terminal, throwIfStopped);
     if (settings.dryRun) warnOfRefusal(deployed, settings, terminal);
@@ -122,7 +122,7 @@ const UNCONDITIONAL =
   "does not honour conditional writes (If-Match, If-None-Match): two deploys that start at the same time can interfere with each other. Run only one at a time.";
 
 /** Returns a function that throws once the process is told to stop. */
-function stopCheckOf(stopped: Promise<void>): () => void {
+function openStopCheck(stopped: Promise<void>): () => void {
   let isStopped = false;
   void stopped.then(() => {
     isStopped = true;

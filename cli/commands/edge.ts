@@ -150,7 +150,7 @@ function writeFiles(folder: string, files: readonly EdgeFile[]): Written {
   for (const file of planned) refuseForeign(file);
   const written = planned.filter((file) => !isKept(file));
   replaceAll(written);
-  return { written: pathsOf(written), kept: pathsOf(planned.filter(isKept)) };
+  return { written: listPaths(written), kept: listPaths(planned.filter(isKept)) };
 }
 
 function planFile(path: string, file: EdgeFile): Planned {
@@ -188,7 +188,7 @@ function replaceAll(files: readonly Planned[]): void {
   }
 }
 
-function pathsOf(files: readonly Planned[]): string[] {
+function listPaths(files: readonly Planned[]): string[] {
   return files.map(({ path }) => path);
 }
 
@@ -196,17 +196,17 @@ function pathsOf(files: readonly Planned[]): string[] {
 
 /** Adds a last line with a digest of the text. JSON has no comments, so such a file stays without one. */
 function sealed(file: EdgeFile): EdgeFile {
-  return file.isEdited && !file.name.endsWith(".json") ? { ...file, text: file.text + sealOf(file.text) } : file;
+  return file.isEdited && !file.name.endsWith(".json") ? { ...file, text: file.text + hashText(file.text) } : file;
 }
 
 /** Whether a sealed text is still what was generated. False for one without a seal. */
 export function isUnchanged(text: string): boolean {
   const end = text.lastIndexOf(START);
-  return end >= 0 && text.slice(end) === sealOf(text.slice(0, end));
+  return end >= 0 && text.slice(end) === hashText(text.slice(0, end));
 }
 
 const START = "# `precast edge --write` replaces this file unless it was changed: ";
 
-function sealOf(text: string): string {
+function hashText(text: string): string {
   return `${START}${hash("sha256", text).slice(0, 16)}\n`;
 }

@@ -3,7 +3,7 @@ import type { App } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { formatCount, formatCounted } from "../../shared/text.ts";
-import { chooseApps, stateOf } from "../../shared/tree.ts";
+import { chooseApps, readTreeState } from "../../shared/tree.ts";
 import { isPartialTree } from "../builder/remote.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
@@ -17,7 +17,7 @@ export const explainCommand = defineCommand({
   settings: ["app"],
   examples: ["precast explain '/cities?filter[climate]=highland&per_page=25' --app atlas"],
   run: async ({ terminal }, settings, argument) => {
-    const target = targetOf(argument);
+    const target = readTarget(argument);
     const answer = async (database: Database) => {
       const built = builtApp(settings.out, settings.app);
       if (built !== null) return explain(database, built, target, { out: settings.out, hasTree: true });
@@ -25,7 +25,7 @@ export const explainCommand = defineCommand({
       return explain(database, app as App, target, { out: settings.out, hasTree: false });
     };
     const explanation = await withDatabase(settings, answer, { queryTimeout: QUERY_TIMEOUT });
-    terminal.result(textOf(explanation, terminal), explanation);
+    terminal.result(writeText(explanation, terminal), explanation);
     return DONE;
   },
 });
@@ -35,21 +35,21 @@ export const explainCommand = defineCommand({
  * of its files are only where it was deployed.
  */
 function builtApp(out: string, key: string): App | null {
-  return isPartialTree(out) ? null : (stateOf(out, key)?.app ?? null);
+  return isPartialTree(out) ? null : (readTreeState(out, key)?.app ?? null);
 }
 
 /**
  * The request target of an argument, which may begin with an origin and may omit the base path. Percent-encodes what no
  * URL may contain, as clients do.
  */
-function targetOf(argument: string): string {
+function readTarget(argument: string): string {
   const encoded = argument.replace(/[^!-~]/gu, encodeURIComponent);
   const target = encoded.replace(/^https?:\/\/[^/?#]*/, "");
   const path = target.startsWith("/") ? target : `/${target}`;
   return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
 }
 
-function textOf(explanation: Explanation, { colors }: Context["terminal"]): string {
+function writeText(explanation: Explanation, { colors }: Context["terminal"]): string {
   const { request, shape, counted, rule, refusal, file, sql: query, nearest_free: nearest } = explanation;
   const lines = [`${colors.bold("Request")}  ${request}`];
   if (shape !== null) lines.push(`${colors.bold("Shape")}    ${shape}`);
@@ -90,16 +90,16 @@ function drawPlan(plan: QueryPlan): string {
 }
 
 function drawNode(node: PlanNode, depth: number): string[] {
-  const line = `${"  ".repeat(depth)}-> ${titleOf(node)}: ${factsOf(node)}`;
+  const line = `${"  ".repeat(depth)}-> ${describeNode(node)}: ${describeFacts(node)}`;
   return [line, ...node.nodes.flatMap((below) => drawNode(below, depth + 1))];
 }
 
-function titleOf({ step, name, table, index }: PlanNode): string {
+function describeNode({ step, name, table, index }: PlanNode): string {
   const named = name === null ? step : `${step} (${name})`;
   return `${named}${table === null ? "" : ` of ${table}`}${index === null ? "" : ` by index ${index}`}`;
 }
 
-function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
+function describeFacts({ rows, discarded, loops, milliseconds }: PlanNode): string {
   if (rows.actual === null) return `${formatCounted(rows.estimated, "row")} expected`;
   if (loops === 0) return "never run";
   const facts = [

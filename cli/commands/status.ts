@@ -34,7 +34,8 @@ export const statusCommand = defineCommand({
       database.transaction("read", async (session) => {
         const keys = await session.query(sql('SELECT key, name FROM precast.apps ORDER BY key COLLATE "C"'));
         const statuses: AppStatus[] = [];
-        for (const [key, name] of keys) statuses.push(await statusOf(session, key as string, name as string, settings));
+        for (const [key, name] of keys)
+          statuses.push(await readStatus(session, key as string, name as string, settings));
         return statuses;
       }),
     );
@@ -79,7 +80,7 @@ function behindText({ current, changed, removed, redefined }: TreeStatus): strin
   return `${behind.join(", ")} since`;
 }
 
-async function statusOf(
+async function readStatus(
   session: Session,
   key: string,
   name: string,

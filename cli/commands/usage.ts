@@ -9,7 +9,7 @@ import { withDatabase } from "../database.ts";
 import type { Terminal } from "../terminal.ts";
 import {
   type AppSum,
-  adviceOf,
+  adviseOn,
   type DaySum,
   readUsage,
   type SavingSum,
@@ -18,7 +18,7 @@ import {
   sumByDay,
   sumBySaving,
   sumByShape,
-  totalOf,
+  sumCounts,
   type UsageRange,
   type UsageRow,
 } from "../usage.ts";
@@ -42,8 +42,8 @@ export const usageCommand = defineCommand({
       return rows;
     });
     const report = reportUsage(rows, range);
-    if (csv) terminal.print(csvOf(report));
-    else terminal.result(textOf(report, terminal), report);
+    if (csv) terminal.print(writeUsageCsv(report));
+    else terminal.result(writeText(report, terminal), report);
     return DONE;
   },
 });
@@ -69,16 +69,16 @@ type UsageReport = {
 
 function reportUsage(rows: readonly UsageRow[], range: UsageRange): UsageReport {
   return {
-    total: totalOf(rows),
+    total: sumCounts(rows),
     rows,
     apps: sumByApp(rows),
     days: sumByDay(rows, range),
     shapes: sumByShape(rows),
-    savings: sumBySaving(rows).map((sum) => ({ ...sum, advice: adviceOf(sum.saving) })),
+    savings: sumBySaving(rows).map((sum) => ({ ...sum, advice: adviseOn(sum.saving) })),
   };
 }
 
-function csvOf({ rows }: UsageReport): string {
+function writeUsageCsv({ rows }: UsageReport): string {
   const records = rows.map(({ app, day, shape, status, saving, count }) => [app, day, shape, status, saving, count]);
   return writeCsv(["app", "day", "shape", "status", "saving", "count"], records);
 }
@@ -86,10 +86,10 @@ function csvOf({ rows }: UsageReport): string {
 /** Maximum number of shapes in the list of the costliest. */
 const MOST = 10;
 
-function textOf({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {
+function writeText({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {
   if (total === 0) return "0 counted requests";
   const { colors, table, width } = terminal;
-  const saved = totalOf(savings);
+  const saved = sumCounts(savings);
   const sections = [
     `${colors.bold(requests(total, "counted"))}, ${days[0]?.day} to ${days.at(-1)?.day} (UTC)`,
     `${colors.bold("By app and shape")}\n${table(

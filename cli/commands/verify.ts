@@ -2,11 +2,11 @@
 import { isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf, requestOf } from "../../shared/api/address.ts";
+import { type Address, nameFile, nameFolder, writeRequest } from "../../shared/api/address.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { isRefusal } from "../../shared/api/errors.ts";
-import { answerOf, respond, type Sources } from "../../shared/api/respond.ts";
+import { renderReply, respond, type Sources } from "../../shared/api/respond.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
@@ -20,7 +20,7 @@ import { appsOfTree, chooseApps, type FileDigest, type FileDigests, removedApps 
 import { countFiles, freeAnswers } from "../builder/answers.ts";
 import type { FileProgress } from "../builder/build.ts";
 import { readTreeStatus } from "../builder/delta.ts";
-import { readElsewhere } from "../builder/remote.ts";
+import { readRemoteFiles } from "../builder/remote.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 
@@ -38,7 +38,7 @@ export const verifyCommand = defineCommand({
     const checked = await withDatabase(settings, (database) =>
       database.transaction("read", (session) => checkApps(session, options)),
     ).finally(() => progress?.stop());
-    const text = checked.length === 0 ? noAppText(settings) : textOf(checked);
+    const text = checked.length === 0 ? noAppText(settings) : writeText(checked);
     terminal.result(text, { apps: checked.map(({ verified }) => verified) });
     return checked.some(isDifferent) ? DIFFERENT : DONE;
   },
@@ -63,7 +63,7 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
   for (const app of chooseApps(all, options.apps)) {
     const verified = await verifyApp(session, app, options);
     const isClean = verified.differences.length === 0;
-    checked.push({ verified, cause: isClean ? null : await causeOf(session, app.key, options) });
+    checked.push({ verified, cause: isClean ? null : await findCause(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
   for (const { key } of removedApps(appsOfTree(options.out), all)) {
@@ -72,29 +72,29 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
   return checked;
 }
 
-async function causeOf(session: Session, key: string, options: Options): Promise<DifferenceCause> {
+async function findCause(session: Session, key: string, options: Options): Promise<DifferenceCause> {
   const status = await readTreeStatus(session, key, options);
   if (status === null) return "not built";
   if ((await changedCollations(session)).length > 0) return "outdated order";
   return status.current ? "unexplained" : "content changed";
 }
 
-function textOf(checked: readonly Checked[]): string {
+function writeText(checked: readonly Checked[]): string {
   const built = checked.filter(({ cause }) => cause !== "not built");
   const differences = built.flatMap(({ verified }) => verified.differences);
   const listed = differences.slice(0, MAX_LISTED).map(({ app, problem, file }) => `${app} ${file}: ${problem}`);
   const rest = differences.length > MAX_LISTED ? [`… and ${differences.length - MAX_LISTED} more`] : [];
-  return [...listed, ...rest, ...checked.map(summaryOf), ...adviceOf(checked.filter(isDifferent))].join("\n");
+  return [...listed, ...rest, ...checked.map(summarizeApp), ...adviseOn(checked.filter(isDifferent))].join("\n");
 }
 
-function summaryOf({ verified, cause }: Checked): string {
+function summarizeApp({ verified, cause }: Checked): string {
   const { key, files, computed, differences } = verified;
   const count = `${differences.length} ${differences.length === 1 ? "difference" : "differences"}`;
   const what = `${key}: ${formatFiles(files)}, ${computed} computed live, ${count}`;
   return cause === "not built" ? `${what}: its tree is not built` : what;
 }
 
-function adviceOf(different: readonly Checked[]): string[] {
+function adviseOn(different: readonly Checked[]): string[] {
   const causes = different.map(({ cause }) => cause);
   if (causes.includes("outdated order"))
     return [
@@ -138,13 +138,13 @@ export async function verifyApp(
   app: App,
   { out, sample, onProgress }: VerifyOptions,
 ): Promise<Verified> {
-  const root = join(out, folderOf(app.key));
+  const root = join(out, nameFolder(app.key));
   const differences: Difference[] = [];
   const note = (problem: Difference["problem"], file: string) => differences.push({ app: app.key, problem, file });
   const totalFiles = await countFiles(session, app);
   const sampleSize = Math.min(sample ?? totalFiles, totalFiles);
   const published = await readPublished(session, app);
-  const elsewhere: FileDigests = readElsewhere(out) ?? new Map();
+  const remote: FileDigests = readRemoteFiles(out) ?? new Map();
   const expected = new Set<string>();
   const slots: SlotCache = new Map();
   let computed = 0;
@@ -152,20 +152,20 @@ export async function verifyApp(
 
   for await (const batch of freeAnswers(session, app)) {
     for (const { address, body } of batch) {
-      const file = fileOf(address);
+      const file = nameFile(address);
       const content = readExactly(join(root, file));
       // Over all `totalFiles` files this is true exactly `sampleSize` times.
       const isChosen = (expected.size * sampleSize) % totalFiles < sampleSize;
       const live = isChosen ? await computeLive(session, app, address, slots) : null;
       if (live !== null) computed++;
       expected.add(file);
-      const problem = problemOf(content, elsewhere.get(`${folderOf(app.key)}/${file}`), body, live);
+      const problem = findProblem(content, remote.get(`${nameFolder(app.key)}/${file}`), body, live);
       if (problem !== null) note(problem, file);
       bytes += Buffer.byteLength(content ?? "");
       onProgress?.({ done: expected.size, total: totalFiles, bytes });
     }
   }
-  for (const file of absentFilesOf(out, app.key, elsewhere)) {
+  for (const file of findAbsentFiles(out, app.key, remote)) {
     if (!expected.has(file)) note("surplus", file);
   }
   for await (const file of filesOf(out, app.key)) {
@@ -176,7 +176,7 @@ export async function verifyApp(
 }
 
 /** `content` is that of the file, null when it is not here. `deployed` identifies a file that is only at the target. */
-function problemOf(
+function findProblem(
   content: string | null,
   deployed: FileDigest | undefined,
   body: string,
@@ -205,14 +205,14 @@ function readExactly(file: string): string | null {
 
 /** Paths relative to the folder of the app. None when a file is in the place of that folder: then all are missing. */
 async function* filesOf(out: string, key: string): AsyncGenerator<string> {
-  const folder = folderOf(key);
+  const folder = nameFolder(key);
   for await (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
 }
 
 /** The files of an app that are only where the tree was deployed: paths relative to the folder of the app. */
-function absentFilesOf(out: string, key: string, elsewhere: FileDigests): string[] {
-  const folder = `${folderOf(key)}/`;
-  const absent = [...elsewhere.keys()].filter((path) => path.startsWith(folder) && !isFile(join(out, path)));
+function findAbsentFiles(out: string, key: string, remote: FileDigests): string[] {
+  const folder = `${nameFolder(key)}/`;
+  const absent = [...remote.keys()].filter((path) => path.startsWith(folder) && !isFile(join(out, path)));
   return absent.map((path) => path.slice(folder.length));
 }
 
@@ -229,8 +229,8 @@ async function computeLive(session: Session, app: App, address: Address, slots: 
       throw error;
     },
   };
-  const response = await respond({ method: "GET", target: requestOf(address), appKey: app.key }, sources);
-  return String(answerOf(response, DEFAULT_CACHE_POLICY, undefined).body);
+  const response = await respond({ method: "GET", target: writeRequest(address), appKey: app.key }, sources);
+  return String(renderReply(response, DEFAULT_CACHE_POLICY, undefined).body);
 }
 
 // Recognises files that show an entry which is not published: what `precast verify` must find above all.

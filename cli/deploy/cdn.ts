@@ -41,13 +41,13 @@ export async function callApi(
 ): Promise<void> {
   await exchange(
     make,
-    (received) => (isDone(received) ? { done: null } : refusalOf(received, api)),
+    (received) => (isDone(received) ? { done: null } : readRefusal(received, api)),
     api.name,
     api.retryPolicy,
   );
 }
 
-function refusalOf(received: Received, { name, deniedHint, missingHint }: Api): Verdict<null> {
+function readRefusal(received: Received, { name, deniedHint, missingHint }: Api): Verdict<null> {
   const { status } = received;
   const description = `${status}${errorMessageIn(received.body.toString("utf8", 0, 2_048))}`;
   const fault = (message: string) => ({ fault: new RemoteFault(message), isRetryable: false });
@@ -184,7 +184,8 @@ export async function purgeCloudfront(
  */
 export function invalidationPaths(changed: readonly TreeFile[]): string[] {
   const byType = new Map<string, string[]>();
-  for (const { path } of changed) byType.set(wildcardOf(path), [...(byType.get(wildcardOf(path)) ?? []), pathOf(path)]);
+  for (const { path } of changed)
+    byType.set(writeWildcard(path), [...(byType.get(writeWildcard(path)) ?? []), encodePath(path)]);
   const files = [...byType].flatMap(([wildcard, paths]) => (paths.length > MAX_FILES_OF_TYPE ? [wildcard] : paths));
   const requests = changed.map(({ type }) => `/api/v1/${type ?? "_schemas"}*`);
   const paths = [...new Set([...files, ...requests])].sort();
@@ -193,12 +194,12 @@ export function invalidationPaths(changed: readonly TreeFile[]): string[] {
 }
 
 /** A file whose name is a hash is requested with the filter in its query, which a path without a wildcard does not cover. */
-function pathOf(path: string): string {
+function encodePath(path: string): string {
   return /\/h-[0-9a-f]{64}\.json$/.test(path) ? `/${path}*` : `/${path}`;
 }
 
 /** The path that covers all files of a type, or catalog and schemas of an app: `/s-atlas/v1/cities*`. */
-function wildcardOf(path: string): string {
+function writeWildcard(path: string): string {
   const [app, version, first = ""] = path.split("/");
   return `/${app}/${version}/${first.replace(/\.json$/, "")}*`;
 }

@@ -5,9 +5,9 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { tagsOf } from "../../shared/api/answer.ts";
+import { makeTags } from "../../shared/api/answer.ts";
 import { runConcurrently } from "../../shared/async.ts";
-import { digestOf, isStatePath, keysByFolder, ownerOf } from "../../shared/tree.ts";
+import { digestBytes, findOwner, isStatePath, keysByFolder } from "../../shared/tree.ts";
 import type { FileProgress } from "../builder/build.ts";
 import { describeFailure } from "../errors.ts";
 import { UnfinishedTreeError } from "./local-tree.ts";
@@ -165,24 +165,24 @@ async function uploadFile(change: Change, file: PlannedFile, apps: ReadonlyMap<s
   const { path, sha256 } = file;
   const { store, options } = change;
   const bytes = readPlanned(options.out, path, sha256);
-  const headers = isStatePath(path) ? PRIVATE_HEADERS : headersOf(path, apps, options);
+  const headers = isStatePath(path) ? PRIVATE_HEADERS : chooseHeaders(path, apps, options);
   await store.put(path, bytes, { headers, sha256, throwIfStopped: options.throwIfStopped });
 }
 
-function headersOf(
+function chooseHeaders(
   path: string,
   apps: ReadonlyMap<string, string>,
   { cacheControl, cdnCacheControl }: UploadOptions,
 ): FileHeaders {
-  const { app, type } = ownerOf(path, apps);
-  return { cacheControl, cdnCacheControl, tags: app === null ? [] : tagsOf(app, type) };
+  const { app, type } = findOwner(path, apps);
+  return { cacheControl, cdnCacheControl, tags: app === null ? [] : makeTags(app, type) };
 }
 
 /** Throws UnfinishedTreeError when the file is not the scanned one any more: a deploy must not mix two builds. */
 function readPlanned(out: string, path: string, sha256: string): Uint8Array<ArrayBuffer> {
   try {
     const bytes = readFileSync(join(out, path));
-    if (digestOf(bytes).sha256 === sha256) return bytes;
+    if (digestBytes(bytes).sha256 === sha256) return bytes;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }

@@ -60,7 +60,7 @@ async function previewDeploy(store: Store, local: LocalTree, options: DeployOpti
   const before = await readContents(store, options);
   const plan = planDeploy(store, options.out, local, before);
   options.onPlan?.(plan);
-  const report = reportOf(plan, local, changesOf(plan, before, options));
+  const report = makeReport(plan, local, listChanges(plan, before, options));
   return { ...report, generation: before.manifest?.generation ?? 0, conditional: null, purges: null };
 }
 
@@ -75,22 +75,22 @@ async function deployLocked(
   const refusal = deletionsRefusal(plan.removes.flat().length, options);
   if (refusal !== null) throw refusal;
   options.onPlan?.(plan);
-  const changed = changesOf(plan, before, options);
+  const changed = listChanges(plan, before, options);
   const change = prepareChange(store, lock, plan, before, options, options.purge !== undefined);
   if (change.hasChanges) await changeStore(change);
   const purges = await purge(changed, options);
   const explanation = "All files are deployed; only the cleanup of the journal is left. Run the deploy again.";
   await explainFailure(explanation, () => endJournal(change));
   const { generation } = change.journal;
-  return { ...reportOf(plan, local, changed), generation, conditional: lock.conditional, purges };
+  return { ...makeReport(plan, local, changed), generation, conditional: lock.conditional, purges };
 }
 
-function changesOf(plan: Plan, before: StoreContents, { out, purge }: DeployOptions): readonly TreeFile[] {
+function listChanges(plan: Plan, before: StoreContents, { out, purge }: DeployOptions): readonly TreeFile[] {
   const unpurged = purge === undefined ? [] : unpurgedFor(plan, before, true);
   return changedFiles(plan, unpurged, knownApps(plan, before), out);
 }
 
-function reportOf(plan: Plan, tree: LocalTree, changed: readonly TreeFile[]) {
+function makeReport(plan: Plan, tree: LocalTree, changed: readonly TreeFile[]) {
   const writes = plan.writes.flat();
   return {
     written: writes.length,

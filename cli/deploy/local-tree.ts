@@ -1,25 +1,25 @@
 /** Scans the tree to deploy: checks that it is finished and complete, and computes the SHA-256 of each file. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { folderOf, segment } from "../../shared/api/address.ts";
+import { nameFolder, segment } from "../../shared/api/address.ts";
 import { isWholeBody } from "../../shared/api/answer.ts";
 import { exists, filesIn, isFile, readText } from "../../shared/files.ts";
-import { holderOf } from "../../shared/lock.ts";
+import { findHolder } from "../../shared/lock.ts";
 import {
   BUILD_LOCK,
-  digestOf,
+  digestBytes,
   type FileDigest,
   type FileDigests,
   isTreeFile,
+  nameStateFile,
   readState,
   STATE_FOLDER,
-  stateFileOf,
   stateFilesIn,
   type TreeState,
   unknownFoldersIn,
 } from "../../shared/tree.ts";
 import { READY } from "../builder/publish.ts";
-import { hasAllApps, readElsewhere } from "../builder/remote.ts";
+import { hasAllApps, readRemoteFiles } from "../builder/remote.ts";
 
 export type LocalTree = {
   /** By path relative to the tree, sorted. Includes the state files of the apps, and the files in `elsewhere`. */
@@ -27,7 +27,7 @@ export type LocalTree = {
   /** Keys of the apps, sorted. */
   readonly apps: readonly string[];
   /** Paths of files that this tree lacks, because they exist only where it was deployed. */
-  readonly elsewhere: ReadonlySet<string>;
+  readonly remote: ReadonlySet<string>;
   /** Whether the tree has every app of its database: one that was built with --app may lack some. */
   readonly hasAllApps: boolean;
 };
@@ -44,26 +44,26 @@ export class UnfinishedTreeError extends Error {
 export async function scanTree(out: string): Promise<LocalTree> {
   refuseUnderWay(out);
   const states = readStates(out);
-  const digests = readElsewhere(out);
+  const digests = readRemoteFiles(out);
   if (digests === null) throw notBuilt(out);
   const absent = digestsByFolder(digests);
   const files = new Map<string, FileDigest>();
   for (const state of states) {
     const key = state.app.key;
-    const own = new Map(absent.get(folderOf(key)));
-    for await (const file of filesIn(join(out, folderOf(key)))) {
-      const path = `${folderOf(key)}/${file}`;
-      if (isTreeFile(path)) own.set(path, digestOf(readWhole(out, path)));
+    const own = new Map(absent.get(nameFolder(key)));
+    for await (const file of filesIn(join(out, nameFolder(key)))) {
+      const path = `${nameFolder(key)}/${file}`;
+      if (isTreeFile(path)) own.set(path, digestBytes(readWhole(out, path)));
     }
-    own.set(stateFileOf(key), digestOf(readFileSync(join(out, stateFileOf(key)))));
+    own.set(nameStateFile(key), digestBytes(readFileSync(join(out, nameStateFile(key)))));
     if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
     for (const [path, digest] of own) files.set(path, digest);
   }
   refuseUnderWay(out);
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
-  const elsewhere = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
+  const remote = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   const apps = states.map(({ app }) => app.key).sort();
-  return { files: inOrder(files), apps, elsewhere, hasAllApps: hasAllApps(out) };
+  return { files: inOrder(files), apps, remote, hasAllApps: hasAllApps(out) };
 }
 
 /** Sorts files by their paths. */
@@ -90,7 +90,7 @@ function digestsByFolder(digests: FileDigests): ReadonlyMap<string, readonly (re
 }
 
 function refuseUnderWay(out: string): void {
-  const holder = holderOf(join(out, BUILD_LOCK));
+  const holder = findHolder(join(out, BUILD_LOCK));
   if (holder !== null) throw underWay(out, holder);
   if (exists(join(out, READY))) {
     throw new UnfinishedTreeError(`A build of ${out} was interrupted. Run \`precast build\` to complete it.`);

@@ -5,9 +5,9 @@
 import { segment } from "../../shared/api/address.ts";
 import { formatFiles } from "../../shared/text.ts";
 import {
-  appFolderOf,
   describeTreeFile,
   type FileDigest,
+  findAppFolder,
   isStatePath,
   keysByFolder,
   type TreeFile,
@@ -57,7 +57,7 @@ function inSteps<T, S extends string>(all: readonly T[], steps: readonly S[], st
   return steps.map((step) => all.filter((one) => stepOf(one) === step)).filter((some) => some.length > 0);
 }
 
-function kindOf(path: string): "state" | "catalog" | "schema" | "entry" | "list" {
+function classifyFile(path: string): "state" | "catalog" | "schema" | "entry" | "list" {
   if (isStatePath(path)) return "state";
   if (path.endsWith("/v1/_schemas.json")) return "catalog";
   if (path.includes("/v1/_schemas/")) return "schema";
@@ -65,12 +65,12 @@ function kindOf(path: string): "state" | "catalog" | "schema" | "entry" | "list"
 }
 
 function writeStep(path: string, isNew: boolean): (typeof WRITE_STEPS)[number] {
-  const kind = kindOf(path);
+  const kind = classifyFile(path);
   return kind === "list" && isNew && !isFirstPage(path) ? "new list" : kind;
 }
 
 function removeStep(path: string): (typeof REMOVE_STEPS)[number] {
-  const kind = kindOf(path);
+  const kind = classifyFile(path);
   return kind === "list" && isFirstPage(path) ? "first page" : kind;
 }
 
@@ -90,7 +90,7 @@ function withOtherApps(tree: LocalTree, manifest: Manifest | null): LocalTree {
   const others = [...manifest.files].filter(([path]) => !isOwn(path));
   const files = inOrder([...tree.files, ...others]);
   const apps = [...new Set([...tree.apps, ...manifest.apps])].sort();
-  return { ...tree, files, apps, elsewhere: new Set([...tree.elsewhere, ...others.map(([path]) => path)]) };
+  return { ...tree, files, apps, remote: new Set([...tree.remote, ...others.map(([path]) => path)]) };
 }
 
 /**
@@ -108,12 +108,12 @@ function refuseOtherApps(changed: readonly string[], tree: LocalTree, out: strin
 
 function ownedBy({ apps }: LocalTree): (path: string) => boolean {
   const folders = new Set(apps.map(segment));
-  return (path) => folders.has(appFolderOf(path));
+  return (path) => folders.has(findAppFolder(path));
 }
 
 /** Throws UnfinishedTreeError for files to upload that the local tree lacks (after `build --state`). */
-function refuseAbsent(writes: readonly PlannedFile[], { elsewhere }: LocalTree, out: string, store: Store): void {
-  const count = writes.filter(({ path }) => elsewhere.has(path)).length;
+function refuseAbsent(writes: readonly PlannedFile[], { remote }: LocalTree, out: string, store: Store): void {
+  const count = writes.filter(({ path }) => remote.has(path)).length;
   if (count === 0) return;
   const what = `${count} files that ${store.name} needs are not in ${out}, but only at the target that its tree was fetched from`;
   throw new UnfinishedTreeError(`${what}. Nothing was changed. Run \`precast build --full\`, then deploy.`);

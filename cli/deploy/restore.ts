@@ -11,17 +11,17 @@ import { takeLock } from "../../shared/lock.ts";
 import {
   BUILD_LOCK,
   builtAppKeys,
-  digestOf,
+  digestBytes,
   type FileDigest,
   isStatePath,
+  nameStateFile,
   readState,
-  stateFileOf,
   type TreeState,
 } from "../../shared/tree.ts";
 import { ForeignTreeError } from "../builder/built.ts";
-import { firstFilesOf } from "../builder/delta.ts";
+import { listFirstFiles } from "../builder/delta.ts";
 import { discardStages } from "../builder/recover.ts";
-import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../builder/remote.ts";
+import { type Fetch, openRemoteFiles, type RemoteFiles, readRemoteFiles, writeRemoteFiles } from "../builder/remote.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";
 
@@ -34,7 +34,7 @@ type RestoreOptions = {
 
 /** A restored tree with the number of files that were deployed for it, or the reason why there is none. */
 export type Restored =
-  | { readonly kind: "restored"; readonly elsewhere: Elsewhere; readonly files: number }
+  | { readonly kind: "restored"; readonly remote: RemoteFiles; readonly files: number }
   | { readonly kind: "nothing"; readonly reason: string };
 
 /**
@@ -43,7 +43,8 @@ export type Restored =
  */
 export async function restoreTree(store: Store, options: RestoreOptions): Promise<Restored> {
   const { out } = options;
-  if (builtAppKeys(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree already exists locally");
+  if (builtAppKeys(out).length > 0 && readRemoteFiles(out)?.size === 0)
+    return nothing("the tree already exists locally");
   const stored = await store.get(MANIFEST);
   if (stored === null) return nothing("nothing is deployed there yet");
   const manifest = readManifest(stored.bytes.toString("utf8"));
@@ -77,18 +78,18 @@ async function restoreFiles(
   const deployed = [...files].filter(([path]) => appFolders.has(path.slice(0, path.indexOf("/"))));
   discardStages(out);
   removeEarlier(out, appFolders);
-  writeElsewhere(out, new Map(deployed));
+  writeRemoteFiles(out, new Map(deployed));
   // Its state file lets the build find an app that the database has deleted. An app without its files is built in full.
   for (const { path, content } of usable) writeInto(out, path, content);
-  const elsewhere = openElsewhere(out, fetchFrom(store, concurrency));
-  await elsewhere.fetchFiles(usable.flatMap(({ state }) => firstFilesOf(state.app)));
-  return { kind: "restored", elsewhere, files: deployed.length };
+  const remote = openRemoteFiles(out, fetchFrom(store, concurrency));
+  await remote.fetchFiles(usable.flatMap(({ state }) => listFirstFiles(state.app)));
+  return { kind: "restored", remote, files: deployed.length };
 }
 
 /** Removes what an earlier build or restore has left in `out`. */
 function removeEarlier(out: string, appFolders: ReadonlySet<string>): void {
   const earlierKeys = builtAppKeys(out);
-  for (const key of earlierKeys) rmSync(join(out, stateFileOf(key)), { force: true });
+  for (const key of earlierKeys) rmSync(join(out, nameStateFile(key)), { force: true });
   for (const folder of [...appFolders, ...earlierKeys.map(segment)])
     rmSync(join(out, folder), { recursive: true, force: true });
 }
@@ -105,7 +106,7 @@ async function fetchStates(store: Store, files: ReadonlyMap<string, FileDigest>)
   for (const [path, { sha256 }] of files) {
     if (!isStatePath(path)) continue;
     const content = (await store.get(path))?.bytes;
-    if (content === undefined || digestOf(content).sha256 !== sha256) throw new ForeignTreeError(path);
+    if (content === undefined || digestBytes(content).sha256 !== sha256) throw new ForeignTreeError(path);
     const state = readState(content.toString("utf8"));
     if (state !== null) states.push({ path, content, state });
   }

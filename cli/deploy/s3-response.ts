@@ -9,7 +9,7 @@ type S3Fault = { readonly fault: RemoteFault; readonly isRetryable: boolean };
 export type Bucket = { readonly bucket: string; readonly host: string; readonly region: string };
 
 /** The fault that an unexpected response stands for. */
-export function faultOf(received: Received, where: Bucket): S3Fault {
+export function readFault(received: Received, where: Bucket): S3Fault {
   const text = received.body.toString("utf8", 0, 4_096);
   const code = textIn(text, "Code");
   const region = received.headers.get("x-amz-bucket-region") ?? textIn(text, "Region");
@@ -189,7 +189,7 @@ function faultOrGarbled(
   received: Received,
   where: Bucket,
 ): { fault: ReturnType<typeof garbled>["fault"]; isRetryable: boolean } {
-  return received.body.includes("<Error>") ? faultOf({ ...received, status: 500 }, where) : garbled(received, where);
+  return received.body.includes("<Error>") ? readFault({ ...received, status: 500 }, where) : garbled(received, where);
 }
 
 function ageIn(headers: Headers): number | null {

@@ -10,7 +10,7 @@ import {
   type RetryPolicy,
   type Verdict,
 } from "./http.ts";
-import { type Bucket, faultOf, judgeGet, judgeList, judgePut, judgeRemove } from "./s3-response.ts";
+import { type Bucket, judgeGet, judgeList, judgePut, judgeRemove, readFault } from "./s3-response.ts";
 import type { Condition, FileHeaders, PutOptions, Store } from "./store.ts";
 
 type S3Options = BucketAddress & {
@@ -32,13 +32,13 @@ const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 
 export function openS3Store(options: S3Options): Store {
   const { bucket, prefix, region, credentials, retryPolicy } = options;
-  const base = baseOf(options);
+  const base = findBaseUrl(options);
   const where: Bucket = { bucket, host: base.host, region };
   const signer = openSigner(credentials, { service: "s3", region });
-  const keyOf = (key: string) => (prefix === "" ? key : `${prefix}/${key}`);
+  const fullKey = (key: string) => (prefix === "" ? key : `${prefix}/${key}`);
 
   const sign = async ({ method, key = "", query = {}, headers = {}, body }: S3Request): Promise<OutgoingRequest> => {
-    const url = urlOf(base, key, query);
+    const url = writeUrl(base, key, query);
     const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
     return signer({ method, url, headers: content, body }, retryPolicy.now());
   };
@@ -52,7 +52,7 @@ export function openS3Store(options: S3Options): Store {
         throwIfStopped?.();
         return sign(request);
       },
-      (received) => judge(received) ?? faultOf(received, where),
+      (received) => judge(received) ?? readFault(received, where),
       base.host,
       retryPolicy,
       signal,
@@ -60,14 +60,16 @@ export function openS3Store(options: S3Options): Store {
 
   return {
     name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
-    get: (key) => send({ method: "GET", key: keyOf(key) }, (received) => judgeGet(received, where)),
+    get: (key) => send({ method: "GET", key: fullKey(key) }, (received) => judgeGet(received, where)),
     put: (key, body, { headers, sha256, condition, throwIfStopped, signal }) => {
-      const all = { ...headersOf(headers, sha256), ...conditionHeaders(condition) };
+      const all = { ...writeHeaders(headers, sha256), ...conditionHeaders(condition) };
       const judge = (received: Received) => judgePut(received, where, condition);
-      return send({ method: "PUT", key: keyOf(key), headers: all, body }, judge, { throwIfStopped, signal });
+      return send({ method: "PUT", key: fullKey(key), headers: all, body }, judge, { throwIfStopped, signal });
     },
     remove: async (key, throwIfStopped) => {
-      await send({ method: "DELETE", key: keyOf(key) }, (received) => judgeRemove(received, where), { throwIfStopped });
+      await send({ method: "DELETE", key: fullKey(key) }, (received) => judgeRemove(received, where), {
+        throwIfStopped,
+      });
     },
     list: async function* () {
       const below = prefix === "" ? "" : `${prefix}/`;
@@ -85,7 +87,7 @@ export function openS3Store(options: S3Options): Store {
   };
 }
 
-function headersOf({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256: string): Record<string, string> {
+function writeHeaders({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256: string): Record<string, string> {
   return {
     "x-amz-content-sha256": sha256,
     "content-type": "application/json; charset=utf-8",
@@ -113,7 +115,7 @@ type BucketAddress = {
 };
 
 /** The URL of the bucket. */
-function baseOf({ bucket, endpoint, region, pathStyle }: BucketAddress): URL {
+function findBaseUrl({ bucket, endpoint, region, pathStyle }: BucketAddress): URL {
   const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
   if (pathStyle || !mayBeSubdomain(url, bucket))
     url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(bucket)}`;
@@ -131,7 +133,7 @@ function mayBeSubdomain({ hostname, protocol }: URL, bucket: string): boolean {
   return !isNumeric && hostname !== "localhost" && isHost;
 }
 
-function urlOf(base: URL, key: string, query: Readonly<Record<string, string>>): URL {
+function writeUrl(base: URL, key: string, query: Readonly<Record<string, string>>): URL {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/$/, "")}/${key.split("/").map(encodeURIComponent).join("/")}`;
   // Not by URLSearchParams, which turns a space into a plus: the signature covers the query as it stands in the URL.

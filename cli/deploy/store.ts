@@ -1,5 +1,5 @@
 /** Defines a store: the place that a tree is deployed to. Keys are paths with `/`, relative to the root of the tree. */
-import { digestOf, STATE_FOLDER } from "../../shared/tree.ts";
+import { digestBytes, STATE_FOLDER } from "../../shared/tree.ts";
 
 export type Stored = {
   readonly bytes: Buffer;
@@ -57,7 +57,7 @@ export function putPrivateFile(
   options: Omit<PutOptions, "headers" | "sha256">,
 ): Promise<PutOutcome> {
   const bytes = new TextEncoder().encode(text);
-  return store.put(key, bytes, { headers: PRIVATE_HEADERS, sha256: digestOf(bytes).sha256, ...options });
+  return store.put(key, bytes, { headers: PRIVATE_HEADERS, sha256: digestBytes(bytes).sha256, ...options });
 }
 
 // The lock of a store: only one deploy at a time has it and may write.

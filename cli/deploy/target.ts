@@ -10,8 +10,8 @@ import {
   moveInto,
   namesIn,
   readOrNull,
+  readSize,
   removeFrom,
-  sizeOf,
   yieldToEventLoop,
 } from "../../shared/files.ts";
 import { type Lock, LockedError, takeLock } from "../../shared/lock.ts";
@@ -87,7 +87,7 @@ function folderIn(text: string, out: string): string {
   if (!/^file:\/(\/(localhost)?\/|(?!\/))/.test(text)) throw problem("specify file:///folder, with three slashes.");
   const folder = pathIn(text);
   if (folder === null) throw problem("in its path, write % as %25, ? as %3F, # as %23 and \\ as %5C.");
-  const [here, there] = [`${realOf(out)}${sep}`, `${realOf(folder)}${sep}`];
+  const [here, there] = [`${resolveLinks(out)}${sep}`, `${resolveLinks(folder)}${sep}`];
   if (here.startsWith(there) || there.startsWith(here))
     throw problem("it overlaps with the tree in --out. Specify another folder.");
   return folder;
@@ -103,11 +103,11 @@ function pathIn(text: string): string | null {
 }
 
 /** The absolute path with all symbolic links resolved, as far as it exists. */
-function realOf(path: string): string {
+function resolveLinks(path: string): string {
   const whole = resolve(path);
   return existsSync(whole) || dirname(whole) === whole
     ? realpathSync(whole)
-    : join(realOf(dirname(whole)), whole.slice(dirname(whole).length));
+    : join(resolveLinks(dirname(whole)), whole.slice(dirname(whole).length));
 }
 
 function openFolder(folder: string): Target {
@@ -144,7 +144,7 @@ export function openFolderStore(folder: string): Store {
 
   const get: Store["get"] = async (key) => {
     const bytes = readOrNull(join(folder, key));
-    return bytes === null ? null : { bytes, etag: etagOf(bytes), age: null };
+    return bytes === null ? null : { bytes, etag: hashBytes(bytes), age: null };
   };
   return {
     name: `file://${folder}`,
@@ -157,9 +157,9 @@ export function openFolderStore(folder: string): Store {
       mkdirSync(join(folder, PARTS), { recursive: true });
       const part = join(folder, PARTS, String(parts++));
       writeFileSync(part, bytes);
-      if (sizeOf(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
+      if (readSize(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
       moveInto(folder, key, part);
-      return { kind: "put", etag: etagOf(bytes) };
+      return { kind: "put", etag: hashBytes(bytes) };
     },
     list: async function* () {
       // What else is there is somebody else's, and may be closed to this user: a volume has a lost+found.
@@ -179,9 +179,9 @@ function clearParts(folder: string): void {
 }
 
 function isMet(condition: Condition, before: Buffer | null): boolean {
-  return condition.kind === "absent" ? before === null : before !== null && etagOf(before) === condition.etag;
+  return condition.kind === "absent" ? before === null : before !== null && hashBytes(before) === condition.etag;
 }
 
-function etagOf(bytes: Uint8Array): string {
+function hashBytes(bytes: Uint8Array): string {
   return `"${hash("sha256", bytes, "hex")}"`;
 }

@@ -1,7 +1,7 @@
 /** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { folderOf } from "../../shared/api/address.ts";
-import { describeTreeFile, digestOf, keysByFolder, type TreeFile } from "../../shared/tree.ts";
+import { nameFolder } from "../../shared/api/address.ts";
+import { describeTreeFile, digestBytes, keysByFolder, type TreeFile } from "../../shared/tree.ts";
 import { RemoteFault } from "./http.ts";
 import type { LocalTree } from "./local-tree.ts";
 
@@ -36,7 +36,7 @@ export async function waitVisible(
     for (let wait = FIRST_PAUSE; ; wait = Math.min(LONGEST_PAUSE, 2 * wait)) {
       options.throwIfStopped();
       const left = options.limit - (options.now().getTime() - start) / 1_000;
-      if (left <= 0) throw notSeen(addressOf(options.address, file), seen, options.limit);
+      if (left <= 0) throw notSeen(publicUrl(options.address, file), seen, options.limit);
       seen = await probe(file, sha256, options, left);
       if (seen === SEEN) break;
       await sleep(Math.min(wait, left * 1_000));
@@ -48,7 +48,7 @@ export async function waitVisible(
 function filesToProbe(tree: LocalTree, changed: readonly TreeFile[], out: string): TreeFile[] {
   const apps = keysByFolder(tree.apps);
   return tree.apps.flatMap((app) => {
-    const catalog = describeTreeFile(out, `${folderOf(app)}/_schemas.json`, apps);
+    const catalog = describeTreeFile(out, `${nameFolder(app)}/_schemas.json`, apps);
     const other = changed.find((file) => file.app === app && file.type !== null && isThere(tree, file));
     return other === undefined ? [catalog] : [other, catalog];
   });
@@ -71,10 +71,10 @@ async function probe(
   try {
     const headers = { "x-app-key": file.app ?? "", accept: "application/json" };
     // A redirect could lead anywhere, and the key of the app would follow it.
-    const response = await fetch(addressOf(address, file), { headers, signal, redirect: "manual" });
+    const response = await fetch(publicUrl(address, file), { headers, signal, redirect: "manual" });
     const bytes = Buffer.from(await response.arrayBuffer());
     if (response.status !== 200) return `it answers with ${response.status}`;
-    return digestOf(bytes).sha256 === sha256 ? SEEN : "it returns different content";
+    return digestBytes(bytes).sha256 === sha256 ? SEEN : "it returns different content";
   } catch (error) {
     if (signal.aborted) return "it does not answer in time";
     const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
@@ -82,7 +82,7 @@ async function probe(
   }
 }
 
-function addressOf(address: string, { path, request }: TreeFile): string {
+function publicUrl(address: string, { path, request }: TreeFile): string {
   const filled = address.replaceAll("{path}", request ?? "").replaceAll("{file}", path);
   return filled === address ? `${address.replace(/\/$/, "")}${request}` : filled;
 }

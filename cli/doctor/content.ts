@@ -10,7 +10,7 @@ import { MAX_PLACEHOLDERS, sql } from "../../shared/sql/query.ts";
 import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../shared/sql/tree.ts";
 import { formatCount } from "../../shared/text.ts";
 import { countUnfilteredFiles } from "../builder/answers.ts";
-import { adviceOf, readUsage, type SavingSum, sumBySaving, sumByShape, totalOf, type UsageRow } from "../usage.ts";
+import { adviseOn, readUsage, type SavingSum, sumBySaving, sumByShape, sumCounts, type UsageRow } from "../usage.ts";
 import { CHANGE_WRITES, type CheckContext, defineCheck, type Finding, readLargeTypes, type TypeSize } from "./check.ts";
 
 // Finds filterable fields in which nearly every entry has a different value: each value becomes a file of the tree
@@ -93,17 +93,21 @@ const FEW = 1_000;
 const MANY = 10_000;
 
 function findFilters(size: TypeFilters): Finding[] {
-  const files = filesOf(size);
+  const files = countFiles(size);
   const nearlyUnique = size.filters.filter(({ values, entries }) => values >= FEW && values >= entries * NEARLY_UNIQUE);
-  return nearlyUnique.map((filter) => findingOf(size, filter, files));
+  return nearlyUnique.map((filter) => describeFilter(size, filter, files));
 }
 
 /** Number of files of the type in the tree, including its schema. */
-function filesOf({ type, entries, filters }: TypeFilters): number {
+function countFiles({ type, entries, filters }: TypeFilters): number {
   return 1 + countUnfilteredFiles(type, entries) + filters.reduce((sum, { values }) => sum + values, 0);
 }
 
-function findingOf({ app, type, exact }: TypeFilters, { column, values, entries }: Filter, files: number): Finding {
+function describeFilter(
+  { app, type, exact }: TypeFilters,
+  { column, values, entries }: Filter,
+  files: number,
+): Finding {
   const count = `${exact ? "" : "about "}${formatCount(values)}`;
   const share = `${((values / files) * 100).toFixed(0)} %`;
   return {
@@ -157,10 +161,10 @@ type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readon
 
 async function readSlotless(context: CheckContext): Promise<TypeSlots[]> {
   const large = await readLargeTypes(context);
-  return large.map(({ size, slots }) => ({ ...size, typeId: slots.typeId, slotless: slotlessOf(size, slots) }));
+  return large.map(({ size, slots }) => ({ ...size, typeId: slots.typeId, slotless: findSlotless(size, slots) }));
 }
 
-function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
+function findSlotless({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
   const { long = [] } = JSON.parse(map) as { long?: readonly string[] };
   // Leaves out `multiple` fields: another index serves equality filters on them.
   return type.fields
@@ -205,7 +209,7 @@ function longRemedy({ name, namedIn }: Slotless, typeId: string): string {
 }
 
 function takenRemedy(type: Field["type"]): string {
-  return `Remove ${peersOf(type)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`;
+  return `Remove ${describePeers(type)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`;
 }
 
 /** The filters that read every entry, for a field that is not sortable: all that the index of values does not find. */
@@ -216,7 +220,7 @@ function readBy(type: Field["type"]): string {
 }
 
 /** The field types that share slots with this one, in words. */
-function peersOf(type: Field["type"]): string {
+function describePeers(type: Field["type"]): string {
   return isNumeric(type) ? "a number or boolean" : "a text, select, media, relation, date or datetime";
 }
 
@@ -237,14 +241,14 @@ const MIN_SHARE = 0.05;
 const MIN_REQUESTS = 100;
 
 function findFreeEquivalents(rows: readonly UsageRow[]): Finding[] {
-  const total = totalOf(rows);
+  const total = sumCounts(rows);
   const worth = sumBySaving(rows).filter(({ count }) => count >= MIN_REQUESTS && count >= total * MIN_SHARE);
   return worth.map((sum) => findingOfFreeEquivalent(sum, total));
 }
 
 function findingOfFreeEquivalent({ app, saving, count }: SavingSum, total: number): Finding {
   const share = `${((count / total) * 100).toFixed(1)} %`;
-  const advice = adviceOf(saving);
+  const advice = adviseOn(saving);
   return {
     kind: "advice",
     subject: `${app}: requests that could be free`,

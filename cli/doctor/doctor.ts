@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/fault.ts";
+import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/errors.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { appCountsQuery } from "../../shared/sql/tree.ts";
 import { formatSeconds } from "../../shared/text.ts";

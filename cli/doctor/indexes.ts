@@ -104,7 +104,7 @@ type Index = {
 export const indexesCheck = defineCheck({
   name: "indexes",
   gather: readUnfinished,
-  judge: (indexes) => indexes.map(findingOf),
+  judge: (indexes) => indexes.map(describeLeftover),
 });
 
 /**
@@ -141,7 +141,7 @@ const LEFTOVERS = [
   { ending: /_ccold\d*"?$/, why: "a rebuild has replaced it, but was interrupted before it dropped it" },
 ];
 
-function findingOf({ name, table, definition, bytes, hasOwnerRights }: Index): Finding {
+function describeLeftover({ name, table, definition, bytes, hasOwnerRights }: Index): Finding {
   const leftover = LEFTOVERS.find(({ ending }) => ending.test(name));
   const statement = `${leftover === undefined ? "REINDEX" : "DROP"} INDEX CONCURRENTLY ${name}`;
   return {
@@ -241,7 +241,7 @@ function findTrigrams({ missing, available, mayCreate, operators, types }: Trigr
   const needed = missing.filter((name) => name === EXTENSION || indexes.includes(name));
   const most = Math.max(...indexes.flatMap(served).map(({ entries }) => entries));
   const read = indexes.flatMap((name) => INDEXES[name]?.spares ?? []).join(" and ");
-  const statements = needed.map((name) => statementOf(name, operators));
+  const statements = needed.map((name) => createStatement(name, operators));
   const how = statementRemedy(mayCreate, "an administrator", statements, "This does not block writers.");
   return [
     {
@@ -257,7 +257,7 @@ function findTrigrams({ missing, available, mayCreate, operators, types }: Trigr
 
 const INSTALL = "Install the package of PostgreSQL's additional modules (postgresql-contrib) on its server.";
 
-function statementOf(name: string, operators: string): string {
+function createStatement(name: string, operators: string): string {
   const index = INDEXES[name];
   return index === undefined
     ? `CREATE EXTENSION IF NOT EXISTS ${name}`

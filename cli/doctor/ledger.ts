@@ -100,19 +100,19 @@ async function readJournals({ dataDir, now }: CheckContext): Promise<JournalFact
     const journals = await Promise.all(files.map((name) => readJournal(join(folder, name), now)));
     return { folder, journals: journals.filter((journal) => journal !== null), refusal: null };
   } catch (error) {
-    const code = codeOf(error);
+    const code = findCode(error);
     return { folder, journals: [], refusal: code === "ENOENT" ? null : code };
   }
 }
 
-function codeOf(error: unknown): string {
+function findCode(error: unknown): string {
   return String((error as NodeJS.ErrnoException).code ?? error);
 }
 
 /** Null when the file is gone, because a server has just sent it. */
 async function readJournal(path: string, now: Date): Promise<Journal | null> {
   const found = await stat(path).catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return null;
+    if (findCode(error) === "ENOENT") return null;
     throw error;
   });
   if (found === null) return null;

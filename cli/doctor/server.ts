@@ -113,7 +113,7 @@ type OpenTransaction = { readonly what: string; readonly endStatement: string; r
 export const snapshotsCheck = defineCheck({
   name: "snapshots",
   gather: readOpenTransactions,
-  judge: (transactions) => [...transactions.flatMap(findingsOf), ...hiddenFindings(transactions)],
+  judge: (transactions) => [...transactions.flatMap(describeTransaction), ...hiddenFindings(transactions)],
 });
 
 /** Minutes. A build of a million entries takes less. */
@@ -140,7 +140,7 @@ FROM pg_prepared_xacts WHERE database = current_database()`),
   }));
 }
 
-function findingsOf({ what, endStatement, minutes }: OpenTransaction): Finding[] {
+function describeTransaction({ what, endStatement, minutes }: OpenTransaction): Finding[] {
   if (minutes === null || minutes < LONG_MINUTES) return [];
   return [
     {

@@ -212,7 +212,7 @@ const STALE_SHARE = 0.2;
 const STALE_ROWS = 1_000;
 
 function findStatistics(table: Table): Finding | null {
-  const problem = problemOf(table);
+  const problem = findProblem(table);
   if (problem === null) return null;
   return {
     kind: "advice",
@@ -223,7 +223,7 @@ function findStatistics(table: Table): Finding | null {
   };
 }
 
-function problemOf({ rows, modified, pages, knownPages, hasStatistics }: Table): string | null {
+function findProblem({ rows, modified, pages, knownPages, hasStatistics }: Table): string | null {
   if (pages < SMALL_TABLE) return null;
   if (!hasStatistics) return "The database has no statistics for it: it was never analysed.";
   if (modified > rows * STALE_SHARE + STALE_ROWS) {

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { folderOf } from "../../shared/api/address.ts";
+import { nameFolder } from "../../shared/api/address.ts";
 import { bodyAnswer, type CachePolicy, preflightAnswer, refusalAnswer } from "../../shared/api/answer.ts";
 import { DATABASE_UNAVAILABLE, methodNotAllowed, type Refusal } from "../../shared/api/errors.ts";
 import type { Settings } from "../../shared/config.ts";
@@ -72,7 +72,7 @@ export function readEdge(
   const keys = settings.apps ?? builtAppKeys(settings.out);
   if (keys.length === 0)
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);
-  const apps = [...new Set(keys)].sort().map((key) => ({ key, folder: folderOf(key).replace(/\/.*/, "") }));
+  const apps = [...new Set(keys)].sort().map((key) => ({ key, folder: nameFolder(key).replace(/\/.*/, "") }));
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl, tagged: settings.cacheTags };
   return {
     apps,
@@ -95,11 +95,11 @@ type HeadersAndBody = { readonly headers: Headers; readonly body: string };
  * each body in one coding; hosts that compress add it themselves.
  */
 export function fileHeaders(policy: CachePolicy): Headers {
-  const metering = { shape: "page", counted: false, rule: "" } as const;
-  const circumstances = { appKey: "", type: null, metering, saving: null, fromTree: true, likeFields: [] };
+  const price = { shape: "page", counted: false, rule: "" } as const;
+  const context = { appKey: "", type: null, price, freeEquivalent: null, fromTree: true, likeFields: [] };
   const { ETag: _, ...headers } = bodyAnswer(
     { bytes: "", etag: '""' },
-    circumstances,
+    context,
     { ...policy, tagged: false },
     undefined,
   ).headers;
@@ -114,15 +114,15 @@ export function preflightHeaders(): Headers {
 
 /** Headers and body of the 503 while the server is down: what the server sends while the database is down. */
 export function unavailableAnswer(): HeadersAndBody {
-  return headersAndBodyOf(DATABASE_UNAVAILABLE);
+  return renderRefusal(DATABASE_UNAVAILABLE);
 }
 
 /** Headers and body of the 405 to a PURGE from a client that may not purge: what the server sends to any PURGE. */
 export function purgeRefusalAnswer(): HeadersAndBody {
-  return headersAndBodyOf(methodNotAllowed("PURGE"));
+  return renderRefusal(methodNotAllowed("PURGE"));
 }
 
-function headersAndBodyOf(refusal: Refusal): HeadersAndBody {
+function renderRefusal(refusal: Refusal): HeadersAndBody {
   const { headers, body } = refusalAnswer(refusal, null);
   return { headers, body: String(body) };
 }
@@ -133,17 +133,17 @@ export function withoutContentType(headers: Headers): [name: string, value: stri
 }
 
 /** Seconds for which a shared cache takes an answer as fresh. Zero when the policy says none. Source: RFC 9111 section 4.2.1. */
-export function lifetimeOf(policy: string): number {
-  return directiveOf(policy, "s-maxage") ?? directiveOf(policy, "max-age") ?? 0;
+export function readLifetime(policy: string): number {
+  return readDirective(policy, "s-maxage") ?? readDirective(policy, "max-age") ?? 0;
 }
 
 /** Seconds of a Cache-Control directive, for hosts that need the number. Zero when the policy has no such directive. */
-export function secondsOf(policy: string, directive: "stale-while-revalidate" | "stale-if-error"): number {
-  return directiveOf(policy, directive) ?? 0;
+export function readSeconds(policy: string, directive: "stale-while-revalidate" | "stale-if-error"): number {
+  return readDirective(policy, directive) ?? 0;
 }
 
 /** The case of a directive's name does not matter (RFC 9111 section 5.2). */
-function directiveOf(policy: string, name: string): number | null {
+function readDirective(policy: string, name: string): number | null {
   const found = new RegExp(`(?:^|[\\s,])${name}=(\\d+)`, "i").exec(policy);
   return found === null ? null : Number(found[1]);
 }
@@ -172,7 +172,7 @@ export function writeScript(
 }
 
 /** The folder of each app by its key, as the core expects them. */
-export function foldersOf({ apps }: Edge): Record<string, string> {
+export function mapFolders({ apps }: Edge): Record<string, string> {
   return Object.fromEntries(apps.map(({ key, folder }) => [key, folder]));
 }
 

@@ -4,21 +4,21 @@ import {
   type Edge,
   type EdgeFile,
   fileHeaders,
-  lifetimeOf,
   preflightHeaders,
-  secondsOf,
+  readLifetime,
+  readSeconds,
   sections,
 } from "./edge.ts";
-import { appRules, FILTER_PREFIX, PATTERNS, setHeaders, treePathOf } from "./vcl.ts";
+import { appRules, FILTER_PREFIX, PATTERNS, readTreePath, setHeaders } from "./vcl.ts";
 
 export function fastlyFiles(edge: Edge): EdgeFile[] {
-  const tree = treeOf(edge);
+  const tree = requireTree(edge);
   const parts = [comment(HEAD), appRules(edge.apps), FILE_SUBROUTINE, receive(tree), fetch(edge, tree), deliver(edge)];
   return [{ name: "precast.vcl", text: sections(parts) }];
 }
 
 /** Throws Error without `--tree-url`. */
-function treeOf({ treeUrl }: Edge): URL {
+function requireTree({ treeUrl }: Edge): URL {
   if (treeUrl === null)
     throw new Error("Fastly needs the address at which a static host serves the tree: --tree-url URL.");
   return new URL(treeUrl);
@@ -74,7 +74,7 @@ function receive(tree: URL): string {
     return(pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = {"${treePathOf(tree)}"} req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
+  set req.url = {"${readTreePath(tree)}"} req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
   set req.backend = F_precast_tree;
   # The origin ignores ranges and dates.
   unset req.http.Range;
@@ -124,9 +124,9 @@ sub vcl_fetch {
   }
   # A host may compress files, and so may Fastly: each coding is cached by itself.
   set beresp.http.Vary = "Accept-Encoding";
-  set beresp.ttl = ${lifetimeOf(policy.cdns)}s;
-  set beresp.stale_while_revalidate = ${secondsOf(policy.cdns, "stale-while-revalidate")}s;
-  set beresp.stale_if_error = ${secondsOf(policy.cdns, "stale-if-error")}s;
+  set beresp.ttl = ${readLifetime(policy.cdns)}s;
+  set beresp.stale_while_revalidate = ${readSeconds(policy.cdns, "stale-while-revalidate")}s;
+  set beresp.stale_if_error = ${readSeconds(policy.cdns, "stale-if-error")}s;
   return(deliver);
 }`;
 

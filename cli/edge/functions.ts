@@ -5,12 +5,12 @@
 import { isAbsolute, normalize, posix } from "node:path";
 import { refusalAnswer } from "../../shared/api/answer.ts";
 import { DATABASE_UNAVAILABLE, routeNotFound } from "../../shared/api/errors.ts";
-import { type Edge, type EdgeFile, fileHeaders, foldersOf, preflightHeaders, readPart, writeScript } from "./edge.ts";
+import { type Edge, type EdgeFile, fileHeaders, mapFolders, preflightHeaders, readPart, writeScript } from "./edge.ts";
 
 /** Writes `head`, the values of the site, the parts of the host, and what all of these hosts have in common. */
 function webScript(head: readonly string[], edge: Edge, parts: readonly string[]): string {
   const values = {
-    APPS: foldersOf(edge),
+    APPS: mapFolders(edge),
     ORIGIN: edge.origin.origin,
     FILE_HEADERS: fileHeaders(edge.policy),
     PREFLIGHT_HEADERS: preflightHeaders(),

@@ -5,8 +5,8 @@ import {
   type Edge,
   type EdgeFile,
   fileHeaders,
-  foldersOf,
   type Headers,
+  mapFolders,
   preflightHeaders,
   readPart,
   sections,
@@ -21,7 +21,7 @@ export function nginxFiles(edge: Edge): EdgeFile[] {
 }
 
 export function nginxNjsFiles(edge: Edge): EdgeFile[] {
-  const script = writeScript(SCRIPT_HEAD, { APPS: foldersOf(edge) }, [NJS, readPart("core")]);
+  const script = writeScript(SCRIPT_HEAD, { APPS: mapFolders(edge) }, [NJS, readPart("core")]);
   const load = "js_import precast from precast.js;\njs_set $precast_file precast.file;";
   const text = sections([comment(NJS_HEAD), load, server(edge)]);
   return [

@@ -4,17 +4,17 @@ import {
   type Edge,
   type EdgeFile,
   fileHeaders,
-  lifetimeOf,
   preflightHeaders,
   purgeRefusalAnswer,
-  secondsOf,
+  readLifetime,
+  readSeconds,
   sections,
   unavailableAnswer,
 } from "./edge.ts";
-import { appRules, FILTER_PREFIX, PATTERNS, setHeaders, treePathOf } from "./vcl.ts";
+import { appRules, FILTER_PREFIX, PATTERNS, readTreePath, setHeaders } from "./vcl.ts";
 
 export function varnishFiles(edge: Edge): EdgeFile[] {
-  const tree = treeOf(edge);
+  const tree = requireTree(edge);
   const parts = [
     comment(HEAD),
     start(edge.origin, tree),
@@ -29,7 +29,7 @@ export function varnishFiles(edge: Edge): EdgeFile[] {
 }
 
 /** Throws Error without `--tree-url`, and when that or the origin is not http. */
-function treeOf({ treeUrl, origin }: Edge): URL {
+function requireTree({ treeUrl, origin }: Edge): URL {
   if (treeUrl === null)
     throw new Error("Varnish needs the address at which a static host serves the tree: --tree-url URL.");
   const tree = new URL(treeUrl);
@@ -94,7 +94,7 @@ function receive({ policy }: Edge, tree: URL): string {
   }
   if (req.restarts == 1 && req.http.X-Precast-Kept) {
     # The static host is unavailable: serve the cached file, or else ask the origin.
-    set req.grace = ${secondsOf(policy.cdns, "stale-if-error")}s;
+    set req.grace = ${readSeconds(policy.cdns, "stale-if-error")}s;
     set req.backend_hint = precast_tree;
     return (hash);
   }
@@ -130,7 +130,7 @@ function receive({ policy }: Edge, tree: URL): string {
     return (pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = "${treePathOf(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
+  set req.url = "${readTreePath(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
   set req.backend_hint = precast_tree;
   # The origin ignores dates.
   unset req.http.If-Modified-Since;
@@ -139,7 +139,7 @@ function receive({ policy }: Edge, tree: URL): string {
   if (req.method == "PURGE") {
     return (purge);
   }
-  set req.grace = ${secondsOf(policy.cdns, "stale-while-revalidate")}s;
+  set req.grace = ${readSeconds(policy.cdns, "stale-while-revalidate")}s;
   return (hash);
 }
 
@@ -158,8 +158,11 @@ sub vcl_hash {
 }
 
 function fetch({ origin, policy }: Edge, tree: URL): string {
-  const kept = lifetimeOf(policy.cdns);
-  const stale = Math.max(secondsOf(policy.cdns, "stale-while-revalidate"), secondsOf(policy.cdns, "stale-if-error"));
+  const kept = readLifetime(policy.cdns);
+  const stale = Math.max(
+    readSeconds(policy.cdns, "stale-while-revalidate"),
+    readSeconds(policy.cdns, "stale-if-error"),
+  );
   return `sub vcl_backend_fetch {
   set bereq.http.Host = "${origin.host}";
   if (bereq.http.X-Precast-File) {

@@ -14,7 +14,7 @@ sub precast_app {
 }
 
 /** The path of the tree on its static host, with a trailing slash. */
-export function treePathOf({ pathname }: URL): string {
+export function readTreePath({ pathname }: URL): string {
   return `${pathname.replace(/\/+$/, "")}/`;
 }
 

@@ -1,18 +1,18 @@
 /** Finds out what a request means to an app, what it costs and what answers it, without a running server. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { addressOf, fileOf, folderOf } from "../../shared/api/address.ts";
+import { findAddress, nameFile, nameFolder } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import {
+  findStatus,
   isRefusal,
   MAX_TARGET_SIZE,
   type Refusal,
-  statusOf,
   targetTooLong,
   typeNotFound,
 } from "../../shared/api/errors.ts";
 import { type Plan, planRequest } from "../../shared/api/plan.ts";
-import { type FreeShape, isCountedShape, meter, savingOf } from "../../shared/api/pricing.ts";
+import { type FreeShape, findFreeEquivalent, isCountedShape, priceRequest } from "../../shared/api/pricing.ts";
 import {
   type ApiRequest,
   type Filter,
@@ -20,15 +20,15 @@ import {
   type Route,
   readRequest,
 } from "../../shared/api/request.ts";
-import { readFor } from "../../shared/api/respond.ts";
+import { resolveRequest } from "../../shared/api/respond.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { DatabaseFault, isCancelled } from "../../shared/database/fault.ts";
-import { literalOf } from "../../shared/database/postgres/query.ts";
+import { DatabaseFault, isCancelled } from "../../shared/database/errors.ts";
+import { writeLiteral } from "../../shared/database/postgres/query.ts";
 import { planningSql } from "../../shared/database/postgres/session.ts";
-import { currentSlots, queryOf } from "../../shared/live.ts";
-import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
+import { buildQuery, currentSlots } from "../../shared/live.ts";
+import { entryCountsQuery, readCounts } from "../../shared/sql/counts.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";
-import { type IndexUse, indexUseOf, type QueryPlan, readPlan } from "./query-plan.ts";
+import { describeIndexUse, type IndexUse, type QueryPlan, readPlan } from "./query-plan.ts";
 
 export type Explanation = {
   readonly request: string;
@@ -67,10 +67,10 @@ export async function explain(database: Database, app: App, target: string, fold
     nearest_free: null,
   };
   if (request.kind === "preflight") return empty;
-  if (target.length > MAX_TARGET_SIZE) return { ...empty, refusal: refusalOf(targetTooLong()) };
-  if (isRefusal(request)) return { ...empty, refusal: refusalOf(request) };
-  const { type, metering, plan } = readFor(app, request);
-  const { shape, counted, rule } = metering;
+  if (target.length > MAX_TARGET_SIZE) return { ...empty, refusal: describeRefusal(targetTooLong()) };
+  if (isRefusal(request)) return { ...empty, refusal: describeRefusal(request) };
+  const { type, price, plan } = resolveRequest(app, request);
+  const { shape, counted, rule } = price;
   const explanation = {
     ...empty,
     shape,
@@ -78,17 +78,17 @@ export async function explain(database: Database, app: App, target: string, fold
     rule,
     nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
   };
-  if (isRefusal(plan)) return { ...explanation, refusal: refusalOf(plan) };
+  if (isRefusal(plan)) return { ...explanation, refusal: describeRefusal(plan) };
   if (!isCountedShape(shape)) return { ...explanation, file: fileFor(request, shape, app, plan, folder) };
   const sql = await explainQuery(database, app, plan);
-  if (isRefusal(sql)) return { ...explanation, refusal: refusalOf(sql) };
+  if (isRefusal(sql)) return { ...explanation, refusal: describeRefusal(sql) };
   // The server looks for the entry first: without it, the answer is 404.
   const refused = plan.kind === "entry" ? plan.refusal : null;
-  return { ...explanation, sql, refusal: refused === null ? null : refusalOf(refused) };
+  return { ...explanation, sql, refusal: refused === null ? null : describeRefusal(refused) };
 }
 
-function refusalOf(refusal: Refusal): Explanation["refusal"] {
-  return { status: statusOf(refusal), code: refusal.code, message: refusal.message };
+function describeRefusal(refusal: Refusal): Explanation["refusal"] {
+  return { status: findStatus(refusal), code: refusal.code, message: refusal.message };
 }
 
 function fileFor(
@@ -98,24 +98,24 @@ function fileFor(
   plan: Plan,
   { out, hasTree }: TreeFolder,
 ): ExplainedFile | null {
-  const address = addressOf(request, shape, "type" in plan ? plan.type : undefined);
+  const address = findAddress(request, shape, "type" in plan ? plan.type : undefined);
   if (address === null) return null;
-  const path = join(out, folderOf(app.key), fileOf(address));
+  const path = join(out, nameFolder(app.key), nameFile(address));
   return { path, exists: existsSync(path), has_tree: hasTree };
 }
 
 /** Null when no query is needed; a refusal when the type has been deleted or hidden since the tree was built. */
 async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | Refusal | null> {
-  const counts = countsOf(await database.query(entryCountsQuery(app.key)));
+  const counts = readCounts(await database.query(entryCountsQuery(app.key)));
   const entries = "type" in plan ? counts.get(plan.type.slug) : null;
   if (entries === undefined) return typeNotFound();
-  const query = queryOf(app, plan, await currentSlots(database, app, plan));
+  const query = buildQuery(app, plan, await currentSlots(database, app, plan));
   if (query === null) return null;
   const measured = await measureQuery(database, query);
   const { text, values } = query;
   // What is read for `populate` are entries of other types, whose numbers say nothing here.
   const isOfType = measured.ran && plan.kind !== "entry";
-  return { text, values, plan: measured, service: indexUseOf(measured, plan, isOfType ? entries : null) };
+  return { text, values, plan: measured, service: describeIndexUse(measured, plan, isOfType ? entries : null) };
 }
 
 // Finds, for a counted request, the nearest one that is free.
@@ -131,9 +131,9 @@ type Nearest = {
 function nearestFree(request: ApiRequest, type: ContentType): Nearest | null {
   const { route, parameters } = request;
   if (route.kind !== "entry" && route.kind !== "list") return null;
-  const same = savingOf(request, type)?.request.parameters;
+  const same = findFreeEquivalent(request, type)?.request.parameters;
   for (const candidate of [...(same === undefined ? [] : [same]), ...reductions(parameters)]) {
-    const target = pathOf(route) + writeQuery(candidate);
+    const target = writePath(route) + writeQuery(candidate);
     if (isFree(request, target, type)) return { target, same: candidate === same };
   }
   return null;
@@ -155,10 +155,10 @@ function asEquality(filter: Filter): Filter {
 
 function isFree({ appKey }: ApiRequest, target: string, type: ContentType): boolean {
   const request = readRequest({ method: "GET", target, appKey });
-  return request.kind === "request" && !meter(request, type).counted && !isRefusal(planRequest(request, type));
+  return request.kind === "request" && !priceRequest(request, type).counted && !isRefusal(planRequest(request, type));
 }
 
-function pathOf(route: Route & { slug: string }): string {
+function writePath(route: Route & { slug: string }): string {
   return `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
 }
 
@@ -214,5 +214,5 @@ async function explainGeneric(session: Session, { text, values }: Query, how: st
   const name = `explained_${++explained}`;
   await session.execute(`PREPARE ${name} AS ${text}; ${planningSql("generic", "SET LOCAL")}`);
   // EXECUTE accepts no bind parameters, so the values are written as literals.
-  return session.query(sql(`${how} EXECUTE ${name} (${values.map(literalOf).join(", ")})`));
+  return session.query(sql(`${how} EXECUTE ${name} (${values.map(writeLiteral).join(", ")})`));
 }

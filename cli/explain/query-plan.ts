@@ -3,7 +3,7 @@ import type { output } from "zod";
 import * as z from "zod";
 import { type Condition, isNegated } from "../../shared/api/filter.ts";
 import type { Plan } from "../../shared/api/plan.ts";
-import { lengthOf } from "../../shared/api/value.ts";
+import { countCharacters } from "../../shared/api/value.ts";
 import { isTextual } from "../../shared/sql/columns.ts";
 import { INDEXED_LENGTH } from "../../shared/sql/conditions.ts";
 import { wordsLookedUp } from "../../shared/sql/search.ts";
@@ -77,12 +77,12 @@ export function readPlan(output: unknown): QueryPlan {
     planning_ms: times["Planning Time"] ?? null,
     execution_ms: times["Execution Time"] ?? null,
     pages: memory === undefined ? null : { memory, disk: root["Shared Read Blocks"] ?? 0 },
-    root: nodeOf(root),
+    root: readNode(root),
   };
 }
 
 /** `processes` is how many processes may run the step at the same time, as launched by a Gather above it. */
-function nodeOf(node: ExplainNode, processes = 1): PlanNode {
+function readNode(node: ExplainNode, processes = 1): PlanNode {
   const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time, "Workers Launched": workers } = node;
   const discarded = (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
   // EXPLAIN reports the mean over all runs.
@@ -90,7 +90,7 @@ function nodeOf(node: ExplainNode, processes = 1): PlanNode {
     loops === undefined || mean === undefined ? null : Math.round(mean * loops);
   return {
     step: node["Node Type"],
-    name: nameOf(node),
+    name: findTable(node),
     table: node["Relation Name"] ?? null,
     index: node["Index Name"] ?? null,
     condition: node["Index Cond"] ?? null,
@@ -98,18 +98,18 @@ function nodeOf(node: ExplainNode, processes = 1): PlanNode {
     rows: { estimated: node["Plan Rows"] * Math.max(loops ?? 1, 1), actual: inAll(rows) },
     discarded: inAll(discarded),
     loops: loops ?? null,
-    milliseconds: loops === undefined || time === undefined ? null : timeOf(time, loops, processes),
-    nodes: (node.Plans ?? []).map((below) => nodeOf(below, workers === undefined ? processes : workers + 1)),
+    milliseconds: loops === undefined || time === undefined ? null : sumTime(time, loops, processes),
+    nodes: (node.Plans ?? []).map((below) => readNode(below, workers === undefined ? processes : workers + 1)),
   };
 }
 
 /** Elapsed milliseconds, if the processes share the runs evenly. */
-function timeOf(mean: number, loops: number, processes: number): number {
+function sumTime(mean: number, loops: number, processes: number): number {
   const runs = loops / Math.max(1, Math.min(loops, processes));
   return Math.round(mean * runs * 1_000) / 1_000;
 }
 
-function nameOf(node: ExplainNode): string | null {
+function findTable(node: ExplainNode): string | null {
   const [, name] = /^CTE (.+)$/.exec(node["Subplan Name"] ?? "") ?? [];
   return name ?? node["CTE Name"] ?? null;
 }
@@ -127,30 +127,30 @@ type Scan = {
 /** The scan that reads the most entries; among equals, one that no index serves. Null when none are read. */
 function largestScan(root: PlanNode): Scan | null {
   const rank = (scan: Scan) => rowsRead(scan.node) + (isServed(scan) ? 0 : 0.5);
-  return scansOf(root, false).sort((a, b) => rank(b) - rank(a))[0] ?? null;
+  return findScans(root, false).sort((a, b) => rank(b) - rank(a))[0] ?? null;
 }
 
 /** Tables that only tell which entries are requested. Reading them is ignored, because they have few rows. */
 const DEFINITIONS = ["apps", "content_types", "fields", "slots", "entry_counts", "value_counts"];
 
 /** Finds the steps that read entries. `sorted` says that all rows are sorted before a part of them is taken. */
-function scansOf(node: PlanNode, sorted: boolean): Scan[] {
+function findScans(node: PlanNode, sorted: boolean): Scan[] {
   const { table, nodes, step, loops } = node;
   const own = sorted && node.name === null;
   // A query may hold several ways to find its entries, and runs one.
   if (loops === 0) return [];
   if (table !== null && DEFINITIONS.includes(table)) return [];
-  if (table !== null) return [{ node, indexes: indexesOf(node), sorted: own, tests: testsInIndex(node) }];
+  if (table !== null) return [{ node, indexes: findIndexes(node), sorted: own, tests: testsInIndex(node) }];
   const above = !TAKES_PART.includes(step) && (own || step === "Sort");
-  return nodes.flatMap((below) => scansOf(below, above));
+  return nodes.flatMap((below) => findScans(below, above));
 }
 
 /** Steps that return fewer or other rows than they read: a Sort above one does not sort all the rows that are read. */
 const TAKES_PART = ["Limit", "Aggregate", "WindowAgg"];
 
 /** A bitmap scan names its indexes, one or several, in steps below it. */
-function indexesOf({ index, nodes }: PlanNode): string[] {
-  return [...new Set([...(index === null ? [] : [index]), ...nodes.flatMap(indexesOf)])];
+function findIndexes({ index, nodes }: PlanNode): string[] {
+  return [...new Set([...(index === null ? [] : [index]), ...nodes.flatMap(findIndexes)])];
 }
 
 /** Rows that the step reads, those included that it discards. */
@@ -161,18 +161,18 @@ function rowsRead({ rows, discarded }: PlanNode): number {
 /** An index that only selects the type's entries serves a query that neither filters nor sorts them afterwards. */
 function isServed(scan: Scan): boolean {
   if (scan.indexes.length === 0) return false;
-  return narrows(scan.node) || (filterOf(scan.node) === null && !scan.sorted);
+  return narrows(scan.node) || (findFilter(scan.node) === null && !scan.sorted);
 }
 
 function narrows({ condition, nodes }: PlanNode): boolean {
   return (
-    partsOf(condition).some((part) => !part.includes("content_type_id") || part.includes("term_keys")) ||
+    splitCondition(condition).some((part) => !part.includes("content_type_id") || part.includes("term_keys")) ||
     nodes.some(narrows)
   );
 }
 
 /** The tests of a condition, without the texts in them, which may contain anything. */
-function partsOf(condition: string | null): string[] {
+function splitCondition(condition: string | null): string[] {
   return condition === null ? [] : condition.replace(/'(?:[^']|'')*'/g, "''").split(" AND ");
 }
 
@@ -191,14 +191,14 @@ function testsInIndex({ index, condition, nodes }: PlanNode): boolean {
   const [, slot] = /^entries_by_([tn]\d)$/.exec(index ?? "") ?? [];
   const column = slot ?? RANGE_COLUMNS[index ?? ""];
   if (column === undefined) return nodes.some(testsInIndex);
-  const parts = partsOf(condition).map((part) => /^\(*(\w+)\)* (\S+)/.exec(part) ?? []);
+  const parts = splitCondition(condition).map((part) => /^\(*(\w+)\)* (\S+)/.exec(part) ?? []);
   const isOneValue = parts.some(([, name, sign]) => name === column && sign === "=");
   const limits = ["content_type_id", column, ...(isOneValue ? ["published_at"] : [])];
   return parts.some(([, name]) => name !== undefined && !limits.includes(name));
 }
 
 /** Null also for a filter on the status alone, which partial indexes have as their condition. */
-function filterOf({ filter }: PlanNode): string | null {
+function findFilter({ filter }: PlanNode): string | null {
   return filter === null || /^\(?(\w+\.)?status = '\w+'::text\)?$/.test(filter) ? null : filter;
 }
 
@@ -217,14 +217,14 @@ export type IndexUse = {
 };
 
 /** `entries` is the number of published entries of the type; null when it is not known. */
-export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): IndexUse {
+export function describeIndexUse({ root, ran }: QueryPlan, plan: Plan, entries: number | null): IndexUse {
   const scan = largestScan(root);
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "The query reads no entries." };
   const read = ran ? rowsRead(scan.node) : null;
   const found = { indexes: scan.indexes, read: scan.tests ? null : read };
   if (isServed(scan) && !readsAll(plan, read, entries))
     return { ...found, by_index: true, sentence: `${servedSentence(scan, read, entries)}${termsSentence(plan)}` };
-  const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, read ?? entries)}`;
+  const sentence = `${readSentence(scan, read, entries)} ${adviseOn(plan, scan, read ?? entries)}`;
   return { ...found, by_index: false, sentence };
 }
 
@@ -263,7 +263,7 @@ function readSentence({ indexes }: Scan, read: number | null, entries: number | 
 /** Reading this many entries takes a few milliseconds, and an index would hardly be faster. */
 const FEW = 2_000;
 
-function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
+function adviseOn(plan: Plan, { sorted }: Scan, read: number | null): string {
   if (read !== null && read <= FEW) return "With so few entries, no index is needed.";
   const conditions = "conditions" in plan ? plan.conditions : [];
   if (plan.kind === "search" && plan.words.every(isShort))
@@ -279,7 +279,7 @@ function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
 }
 
 function isShort(word: string): boolean {
-  return lengthOf(word) < INDEXED_LENGTH;
+  return countCharacters(word) < INDEXED_LENGTH;
 }
 
 /** Whether a longer text could be found by an index, which holds those of single texts alone. */

@@ -40,13 +40,18 @@ export async function readBundle(folder: string, prune: boolean, problems: Probl
   if (prune && slugs === null) addProblem(problems, TYPES.folder, null, PRUNE_WITHOUT_TYPES);
   const types: BundleType[] = [];
   for (const slug of slugs ?? []) {
-    const type = await readDefinition(folder, fileOf(TYPES, slug), (text) => readType(text, slug), problems);
+    const type = await readDefinition(folder, namePath(TYPES, slug), (text) => readType(text, slug), problems);
     if (type !== null) types.push(type);
   }
   const slugsWithEntriesFile = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
   for (const slug of slugsWithEntriesFile) {
     if (slugs?.includes(slug) || !TYPE_SLUG.test(slug)) continue;
-    addProblem(problems, fileOf(ENTRIES, slug), null, `belongs to no content type: ${fileOf(TYPES, slug)} is missing`);
+    addProblem(
+      problems,
+      namePath(ENTRIES, slug),
+      null,
+      `belongs to no content type: ${namePath(TYPES, slug)} is missing`,
+    );
   }
   return { folder, app, types, slugsWithEntriesFile };
 }
@@ -59,7 +64,7 @@ export async function* readEntries(
   problems: Problems,
 ): AsyncGenerator<Entry[]> {
   if (!slugsWithEntriesFile.has(type.slug)) return;
-  const file = fileOf(ENTRIES, type.slug);
+  const file = namePath(ENTRIES, type.slug);
   const fields = new Map(type.fields.map((field) => [field.name, field]));
   let batch: Entry[] = [];
   let length = 0;
@@ -91,7 +96,7 @@ async function readDefinition<T>(
   problems: Problems,
 ): Promise<T | null> {
   const bytes = await readFile(join(folder, file)).catch(async (error: unknown) => {
-    addProblem(problems, file, null, (await readFailureOf(error, join(folder, file))).fault);
+    addProblem(problems, file, null, (await describeReadFailure(error, join(folder, file))).fault);
     return null;
   });
   if (bytes === null) return null;
@@ -106,7 +111,7 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   try {
     for await (const lines of readLines(join(folder, file))) yield* lines;
   } catch (error) {
-    addProblem(problems, file, null, (await readFailureOf(error, join(folder, file))).fault);
+    addProblem(problems, file, null, (await describeReadFailure(error, join(folder, file))).fault);
   }
 }
 
@@ -159,19 +164,19 @@ function folded(name: string): string {
 async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[] | null> {
   const files = await listFolder(folder, kind.folder, problems);
   if (files === null) return null;
-  const nameOf = (file: string) => file.slice(0, -kind.ending.length);
+  const slugIn = (file: string) => file.slice(0, -kind.ending.length);
   const rule = `must be named <slug of a content type>${kind.ending}; a slug is ${A_SLUG}`;
   for (const file of files) {
-    if (file.endsWith(kind.ending) && TYPE_SLUG.test(nameOf(file))) continue;
+    if (file.endsWith(kind.ending) && TYPE_SLUG.test(slugIn(file))) continue;
     addProblem(problems, `${kind.folder}/${file}`, null, rule);
   }
-  return files.filter((file) => file.endsWith(kind.ending)).map(nameOf);
+  return files.filter((file) => file.endsWith(kind.ending)).map(slugIn);
 }
 
 /** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */
 async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
   const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
-    const { isMissing, fault } = await readFailureOf(error, join(folder, place));
+    const { isMissing, fault } = await describeReadFailure(error, join(folder, place));
     if (isMissing) return null;
     addProblem(problems, place, null, fault);
     return [];
@@ -179,7 +184,7 @@ async function listFolder(folder: string, place: string, problems: Problems): Pr
   return names === null ? null : names.filter((name) => !name.startsWith(".")).sort();
 }
 
-function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
+function namePath({ folder, ending }: typeof TYPES, slug: string): string {
   return `${folder}/${slug}${ending}`;
 }
 
@@ -189,14 +194,14 @@ type ReadFailure = { readonly isMissing: boolean; readonly fault: string };
  * Says why a path cannot be read. A dangling symbolic link, to a disk that is not mounted for example, does not count
  * as missing: otherwise --prune would delete the content that it stands for.
  */
-async function readFailureOf(error: unknown, path: string): Promise<ReadFailure> {
-  const code = codeOf(error);
+async function describeReadFailure(error: unknown, path: string): Promise<ReadFailure> {
+  const code = findCode(error);
   if (code !== "ENOENT") return { isMissing: false, fault: WRONG_FILE_TYPE[code] ?? `cannot be read (${code})` };
   if ((await lstat(path).catch(() => null)) === null) return { isMissing: true, fault: "is missing" };
   return { isMissing: false, fault: "is a broken symbolic link: mount its target, or remove the link" };
 }
 
-function codeOf(error: unknown): string {
+function findCode(error: unknown): string {
   return String((error as NodeJS.ErrnoException).code ?? error);
 }
 

@@ -131,15 +131,17 @@ function shapeFaults(issues: readonly core.$ZodIssue[], keys: readonly string[])
 
 function misfitFault({ path, input, message }: core.$ZodIssue): string {
   const missing = input === undefined ? "is missing: it " : "";
-  return `${subjectOf(path)}${missing}must be ${message}${missing === "" ? `, not ${quote(input)}` : ""}`;
+  return `${describeSubject(path)}${missing}must be ${message}${missing === "" ? `, not ${quote(input)}` : ""}`;
 }
 
 function unknownKeyFaults({ path, keys }: core.$ZodIssueUnrecognizedKeys, known: readonly string[]): string[] {
-  return keys.map((key) => `${subjectOf(path)}has an unknown key ${quote(key)}; the keys are ${known.join(", ")}`);
+  return keys.map(
+    (key) => `${describeSubject(path)}has an unknown key ${quote(key)}; the keys are ${known.join(", ")}`,
+  );
 }
 
 /** The place in the file, such as `"fields[0].name" `; empty for the file itself. */
-function subjectOf(path: readonly PropertyKey[]): string {
+function describeSubject(path: readonly PropertyKey[]): string {
   const place = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
   return place === "" ? "" : `${quote(place.replace(/^\./, ""))} `;
 }

@@ -36,33 +36,33 @@ export function readEntry(text: string, fields: FieldMap): EntryOrFaults {
   if (!isObject(value)) return { faults: [`must be a JSON object, not ${quote(value)}`] };
   // A Map, because an object inherits keys such as `__proto__` and `constructor` even when the line lacks them.
   const line = new Map(Object.entries(value));
-  const instants = {
-    published_at: instant(line.get("published_at")),
-    created_at: instant(line.get("created_at")),
-    updated_at: instant(line.get("updated_at")),
+  const timestamps = {
+    published_at: canonicalTimestamp(line.get("published_at")),
+    created_at: canonicalTimestamp(line.get("created_at")),
+    updated_at: canonicalTimestamp(line.get("updated_at")),
   };
-  const faults = [...lineFaults(line, instants), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
-  return faults.length > 0 ? { faults } : { entry: entryOf(text, line, instants) };
+  const faults = [...lineFaults(line, timestamps), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
+  return faults.length > 0 ? { faults } : { entry: makeEntry(text, line, timestamps) };
 }
 
 /** The timestamps of a line in canonical form, null where the line has none that can be read. */
-type Instants = {
+type Timestamps = {
   readonly published_at: string | null;
   readonly created_at: string | null;
   readonly updated_at: string | null;
 };
 
-function entryOf(text: string, line: ReadonlyMap<string, unknown>, instants: Instants): Entry {
-  const { published_at, created_at, updated_at } = instants;
+function makeEntry(text: string, line: ReadonlyMap<string, unknown>, timestamps: Timestamps): Entry {
+  const { published_at, created_at, updated_at } = timestamps;
   const id = String(line.get("id")).toLowerCase();
   return { text, id, published_at, created_at: created_at ?? "", updated_at: updated_at ?? "" };
 }
 
-function instant(value: unknown): string | null {
-  return typeof value === "string" ? canonicalInstant(value) : null;
+function canonicalTimestamp(value: unknown): string | null {
+  return typeof value === "string" ? parseTimestamp(value) : null;
 }
 
-function lineFaults(line: ReadonlyMap<string, unknown>, instants: Instants): string[] {
+function lineFaults(line: ReadonlyMap<string, unknown>, timestamps: Timestamps): string[] {
   const faults = [...line.keys()]
     .filter((key) => !KEYS.includes(key))
     .map((key) => `has an unknown key ${quote(key)}; the keys are ${KEYS.join(", ")}`);
@@ -72,9 +72,9 @@ function lineFaults(line: ReadonlyMap<string, unknown>, instants: Instants): str
   expect("id", isUuid(line.get("id")), A_UUID);
   expect("status", STATUSES.includes(line.get("status") as string), '"draft" or "published"');
   const unpublished = line.get("status") !== "published" && (line.get("published_at") ?? null) === null;
-  expect("published_at", unpublished || instants.published_at !== null, AN_INSTANT);
-  expect("created_at", instants.created_at !== null, AN_INSTANT);
-  expect("updated_at", instants.updated_at !== null, AN_INSTANT);
+  expect("published_at", unpublished || timestamps.published_at !== null, A_TIMESTAMP);
+  expect("created_at", timestamps.created_at !== null, A_TIMESTAMP);
+  expect("updated_at", timestamps.updated_at !== null, A_TIMESTAMP);
   expect("data", isObject(line.get("data")), "an object");
   return faults;
 }
@@ -105,7 +105,7 @@ function isObject(value: unknown): value is object {
 
 // Checks whether a value fits its field. Whether the database can store its text is checked by `text.ts`.
 
-const AN_INSTANT =
+const A_TIMESTAMP =
   "a timestamp with an offset of less than 16 hours such as 2026-01-20T15:30:00Z, in the years 0001 to 9999 of UTC";
 const A_UUID = "a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10";
 
@@ -118,7 +118,7 @@ const EXPECTED: Record<FieldType, string> = {
   number: "a number within ±1.797e308",
   boolean: "true or false",
   date: "a date such as 2026-01-20",
-  datetime: AN_INSTANT,
+  datetime: A_TIMESTAMP,
   json: "a JSON value",
 };
 
@@ -158,7 +158,7 @@ function fits(type: FieldType, value: unknown): boolean {
     case "date":
       return typeof value === "string" && isDate(value);
     case "datetime":
-      return typeof value === "string" && canonicalInstant(value) !== null;
+      return typeof value === "string" && parseTimestamp(value) !== null;
     case "json":
       return true;
   }
@@ -170,17 +170,17 @@ const INSTANT =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+-](?:0\d|1[0-5]):[0-5]\d))$/;
 
 /**
- * The instant in UTC, cut off at the millisecond: `2026-01-20T15:30:00.000Z`. Null when the text is not an instant with
+ * The timestamp in UTC, cut off at the millisecond: `2026-01-20T15:30:00.000Z`. Null when the text is not a timestamp with
  * an offset or `Z`, or lies outside of the years 1 to 9999 of UTC.
  */
-function canonicalInstant(text: string): string | null {
+function parseTimestamp(text: string): string | null {
   const [, day = "", time, second = "00", fraction = "", offset = "+00:00"] = INSTANT.exec(text) ?? [];
   if (!isDate(day)) return null;
   const local = `${day}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
-  // Most instants are in UTC already, and a Date takes ten times as long as the rest of this function.
+  // Most timestamps are in UTC already, and a Date takes ten times as long as the rest of this function.
   if (offset.endsWith("00:00")) return `${local}Z`;
-  const instant = new Date(`${local}${offset}`);
+  const canonicalTimestamp = new Date(`${local}${offset}`);
   // On the first and the last day of that range, an offset can lead to a year outside of it.
-  const year = instant.getUTCFullYear();
-  return year < 1 || year > 9999 ? null : instant.toISOString();
+  const year = canonicalTimestamp.getUTCFullYear();
+  return year < 1 || year > 9999 ? null : canonicalTimestamp.toISOString();
 }

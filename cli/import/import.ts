@@ -3,7 +3,7 @@
  * checks the entries again as it writes them, because their files can change in between.
  */
 import type { Database, Session } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { type Bundle, readBundle, readEntries } from "./bundle.ts";
 import type { BundleApp, BundleType } from "./definition.ts";

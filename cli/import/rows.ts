@@ -38,7 +38,7 @@ export async function writeApp(session: Session, { key, name, media_base_url }: 
   await session.query(
     sql(
       `INSERT INTO precast.apps (key, name, media_base_url) VALUES ($1, $2, $3)
-       ON CONFLICT (key) DO ${updateOf("apps", APP_COLUMNS)}`,
+       ON CONFLICT (key) DO ${updateStatement("apps", APP_COLUMNS)}`,
       [key, name, media_base_url],
     ),
   );
@@ -87,13 +87,13 @@ export async function writeTypes(session: Session, app: string, types: readonly 
          SELECT $1::integer, slug, ${columns.join(", ")}
          FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, ${columnDefinitions(TYPE_COLUMNS)})
          ORDER BY slug
-         ON CONFLICT (app_id, slug) DO ${updateOf("content_types", columns)}
+         ON CONFLICT (app_id, slug) DO ${updateStatement("content_types", columns)}
          RETURNING id)
        ${tally("content_types", "id")}`,
       [app, JSON.stringify(types)],
     ),
   );
-  return changesOf(rows, types.length);
+  return countChanges(rows, types.length);
 }
 
 /** Writes the fields in the order of the bundle. Fields that the bundle lacks follow them, in their previous order. */
@@ -108,14 +108,14 @@ export async function writeFields(session: Session, app: string, types: readonly
          FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, name text, ${columnDefinitions(FIELD_COLUMNS)})
          JOIN precast.content_types AS kind ON kind.app_id = $1::integer AND kind.slug = wanted.slug
          ORDER BY kind.id, wanted.position
-         ON CONFLICT (content_type_id, name) DO ${updateOf("fields", columns)}
+         ON CONFLICT (content_type_id, name) DO ${updateStatement("fields", columns)}
          RETURNING content_type_id, name)
        ${tally("fields", "content_type_id, name")}`,
       [app, JSON.stringify(wanted)],
     ),
   );
   await session.query(moveLeftovers(app, types));
-  return changesOf(rows, wanted.length);
+  return countChanges(rows, wanted.length);
 }
 
 function moveLeftovers(app: string, types: readonly BundleType[]): Query {
@@ -179,7 +179,7 @@ function columnDefinitions(columns: Record<string, string>): string {
 }
 
 /** The DO UPDATE clause of an upsert. It leaves rows alone that already have the wanted values. */
-function updateOf(table: string, columns: readonly string[]): string {
+function updateStatement(table: string, columns: readonly string[]): string {
   const stored = columns.map((column) => `${table}.${column}`).join(", ");
   const wanted = columns.map((column) => `excluded.${column}`).join(", ");
   return `UPDATE SET (${columns.join(", ")}) = ROW(${wanted}) WHERE (${stored}) IS DISTINCT FROM (${wanted})`;
@@ -192,7 +192,7 @@ function tally(table: string, key: string): string {
     FROM written LEFT JOIN precast.${table} AS old USING (${key})`;
 }
 
-function changesOf(rows: readonly Row[], wanted: number): Changes {
+function countChanges(rows: readonly Row[], wanted: number): Changes {
   const [created, updated] = (rows[0] ?? []).map(Number) as [number, number];
   return { created, updated, unchanged: wanted - created - updated, deleted: 0 };
 }
@@ -233,7 +233,7 @@ const INSERT_NEW = `
  * compare as equal. The last SELECT sees the table as it was before the statement. Its subquery looks up one entry at a
  * time: as long as the database does not know the size of the table, a join would read the whole table for each batch.
  */
-const upsertOf = (row: string) => `
+const upsertStatement = (row: string) => `
   WITH written AS (${INSERT}
     ON CONFLICT (content_type_id, id) DO UPDATE SET (${COLUMNS.join(", ")}) = ROW (${row})
       WHERE (${stored}) IS DISTINCT FROM (${row})
@@ -242,8 +242,8 @@ const upsertOf = (row: string) => `
   FROM (SELECT (
     SELECT old.id FROM precast.entries AS old WHERE (old.content_type_id, old.id) = (written.content_type_id, written.id)
   ) AS old_id FROM written) AS looked_up`;
-const UPSERT = upsertOf(wanted);
-const UPSERT_KEEPING = upsertOf(wantedAndKept);
+const UPSERT = upsertStatement(wanted);
+const UPSERT_KEEPING = upsertStatement(wantedAndKept);
 
 /** Inserts entries. Each replaces the stored entry with its id, but for the values of fields that the bundle lacks. */
 export async function writeEntries(session: Session, type: TypeRow, entries: readonly Entry[]): Promise<Changes> {

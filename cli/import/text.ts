@@ -33,13 +33,13 @@ export function unstorableIn(line: string): Unstorable[] {
   if (line.length <= MAX_HARMLESS && !SUSPECT_ESCAPE.test(line) && !SUSPECT_EXPONENT.test(line)) return [];
   const found = new Map<string, Unstorable>();
   for (const { token, depth, field } of placedTokens(line)) {
-    const fault = faultOf(token, depth);
+    const fault = findFault(token, depth);
     if (fault !== null) found.set(JSON.stringify([field, fault]), { field, fault });
   }
   return [...found.values()];
 }
 
-function faultOf(token: string, depth: number): string | null {
+function findFault(token: string, depth: number): string | null {
   if (token.startsWith('"')) {
     return SUSPECT_ESCAPE.test(token) && UNSTORABLE.test(JSON.parse(token) as string) ? BAD_TEXT : null;
   }

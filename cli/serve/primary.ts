@@ -2,22 +2,22 @@
 import type { Control, ControlOptions } from "../../server/admin.ts";
 import { openWorkers } from "../../server/cluster.ts";
 import type { Listening } from "../../server/http/listen.ts";
-import { ledgerFolderOf } from "../../server/ledger/owner.ts";
+import { findLedgerFolder } from "../../server/ledger/owner.ts";
 import type { Metrics } from "../../server/metrics.ts";
-import { healthOf } from "../../server/replica-status.ts";
-import { needCopies } from "../../server/replicas.ts";
-import { needRights } from "../../server/rights.ts";
+import { readHealth } from "../../server/replica-status.ts";
+import { assertCopies } from "../../server/replicas.ts";
+import { assertRights } from "../../server/rights.ts";
 import { openTree } from "../../server/tree.ts";
 import { type App, type ContentType, findField, searchableFields } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, describeOutage } from "../../shared/database/fault.ts";
+import { DatabaseFault, describeOutage } from "../../shared/database/errors.ts";
 import { builtAppKeys } from "../../shared/tree.ts";
 import { isPartialTree } from "../builder/remote.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
 import {
   type Databases,
-  openMetricsOf,
+  openOwnMetrics,
   openOwnSite,
   type Process,
   type ServeSettings,
@@ -48,7 +48,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
       `${describeOutage(error)}. Free requests are served from the tree, ${others} until it is available again.`,
     );
   });
-  needCopies(replicas.all);
+  assertCopies(replicas.all);
   replicas.report(log.warn);
   const app = await firstApp(settings.out);
   const monitoring = await openMonitoring(process, databases);
@@ -75,7 +75,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
 
 async function needUsable(database: Database): Promise<void> {
   await ensureSchema(database);
-  await needRights(database);
+  await assertRights(database);
 }
 
 function treelessText(settings: ServeSettings): string {
@@ -104,14 +104,14 @@ async function openMonitoring(process: Process, { database, replicas }: Database
   const { settings, log } = process;
   const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
   if (port === null) return null;
-  const metrics = await openMetricsOf(process);
+  const metrics = await openOwnMetrics(process);
   const { openControl } = await import("../../server/admin.ts");
-  const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
+  const replicaHealth = () => replicas.all.map(({ status }) => readHealth(status()));
   const control = await openControl({
     host,
     port,
     out,
-    ledgerFolder: ledgerFolderOf(dataDir),
+    ledgerFolder: findLedgerFolder(dataDir),
     database,
     replicas: replicaHealth,
     metrics: workers === 1 ? metrics.text : metrics.sumOfWorkers,

@@ -1,6 +1,6 @@
 /** Assembles what each process of a server needs: its settings, its databases, and the site that answers from them. */
 import { leavePrimary, sendToPrimary, waitForStop } from "../../server/cluster.ts";
-import { LIMITS, type Listening, shareOf } from "../../server/http/listen.ts";
+import { LIMITS, type Listening, shareLimit } from "../../server/http/listen.ts";
 import type { Log } from "../../server/log.ts";
 import type { Metrics } from "../../server/metrics.ts";
 import { openReplicas, type Replicas } from "../../server/replicas.ts";
@@ -78,7 +78,7 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
 }
 
 /** Their code is imported on demand, because metrics are gathered only with an admin port. */
-export async function openMetricsOf({ context, settings, log }: Process): Promise<Metrics> {
+export async function openOwnMetrics({ context, settings, log }: Process): Promise<Metrics> {
   const { openMetrics } = await import("../../server/metrics.ts");
   const { readTreeAge } = await import("../../server/admin.ts");
   const metrics = openMetrics(log.dropped);
@@ -94,7 +94,7 @@ export async function serveAsWorker(process: Process): Promise<number> {
   const settings = shareOfWorker(process.settings);
   try {
     await withDatabases(settings, async (databases) => {
-      const metrics = settings.adminPort === null ? null : await openMetricsOf(process);
+      const metrics = settings.adminPort === null ? null : await openOwnMetrics(process);
       const { url, stop: end } = await openOwnSite({ ...process, settings }, databases, metrics);
       await sendToPrimary({ kind: "listening", url });
       await stop;
@@ -114,9 +114,9 @@ function shareOfWorker(settings: ServeSettings): ServeSettings {
   const { workers, maxConnections, connections, queue, memoryCache } = settings;
   return {
     ...settings,
-    maxConnections: shareOf(maxConnections, workers),
-    connections: shareOf(connections, workers),
-    queue: shareOf(queue, workers),
+    maxConnections: shareLimit(maxConnections, workers),
+    connections: shareLimit(connections, workers),
+    queue: shareLimit(queue, workers),
     memoryCache: Math.floor(memoryCache / workers),
   };
 }

@@ -84,7 +84,7 @@ export function finish(connection: Connection): void {
   if (connection.closing) return;
   connection.closing = true;
   const { socket } = connection;
-  const last = lastOf(connection);
+  const last = findLast(connection);
   if (last === null || last.writableFinished) return void socket.destroy();
   last.shouldKeepAlive = false;
   // Its headers may already have been sent, and may promise to keep the connection open.
@@ -106,7 +106,7 @@ export function finishWith(connection: Connection, linger: number, send: (outgoi
     outgoing.once("finish", () => closeWithLinger(socket, linger));
     send(outgoing);
   };
-  const last = lastOf(connection);
+  const last = findLast(connection);
   // An answer that was sent a moment ago keeps the socket until node:http has processed the end of it.
   if (last === null) setImmediate(end);
   else if (last.closed) end();
@@ -127,7 +127,7 @@ function lingerOnClose(socket: Socket, linger: number): void {
   socket.destroySoon = () => closeWithLinger(socket, linger);
 }
 
-function lastOf({ answer, pipelined }: Connection): ServerResponse | null {
+function findLast({ answer, pipelined }: Connection): ServerResponse | null {
   return pipelined.at(-1)?.outgoing ?? answer;
 }
 
@@ -157,7 +157,7 @@ function discardInput(socket: Socket): void {
 
 const signals = new WeakMap<Socket, AbortSignal>();
 
-export function goneSignalOf(socket: Socket): AbortSignal {
+export function signalGone(socket: Socket): AbortSignal {
   const known = signals.get(socket);
   if (known !== undefined) return known;
   const controller = new AbortController();

@@ -7,9 +7,9 @@ import Negotiator from "negotiator";
 import {
   type Answer,
   type Body,
-  type Circumstances,
   type Coding,
   codedEtag,
+  type RequestContext,
   refusalAnswer,
 } from "../../shared/api/answer.ts";
 import { isTemporary, type Refusal } from "../../shared/api/errors.ts";
@@ -34,15 +34,15 @@ const refusals = new WeakMap<Refusal, Map<string, EncodedResponse>>();
 
 /**
  * Builds the answer to a refused request. A temporary refusal (5xx) may go to many clients at once, so its answer is
- * built once for each set of headers that it can have. `circumstances` is null when the app is not known.
+ * built once for each set of headers that it can have. `context` is null when the app is not known.
  */
-export function encodeRefusal(refusal: Refusal, circumstances: Circumstances | null, tagged = false): EncodedResponse {
-  const isSpecial = circumstances === null || circumstances.likeFields.length > 0;
-  if (isSpecial || !isTemporary(refusal)) return encodeResponse(refusalAnswer(refusal, circumstances, tagged));
+export function encodeRefusal(refusal: Refusal, context: RequestContext | null, tagged = false): EncodedResponse {
+  const isSpecial = context === null || context.likeFields.length > 0;
+  if (isSpecial || !isTemporary(refusal)) return encodeResponse(refusalAnswer(refusal, context, tagged));
   const ways = refusals.get(refusal) ?? new Map<string, EncodedResponse>();
-  const { metering, fromTree } = circumstances;
-  const way = `${metering.shape} ${metering.counted} ${fromTree}`;
-  const response = ways.get(way) ?? encodeResponse(refusalAnswer(refusal, circumstances));
+  const { price, fromTree } = context;
+  const way = `${price.shape} ${price.counted} ${fromTree}`;
+  const response = ways.get(way) ?? encodeResponse(refusalAnswer(refusal, context));
   refusals.set(refusal, ways.set(way, response));
   return response;
 }

@@ -20,7 +20,7 @@ import {
   openConnection,
 } from "./connection.ts";
 import { encodeRefusal, send } from "./encode.ts";
-import { faultOf, inspect, type ParseError } from "./malformed.ts";
+import { inspect, type ParseError, refuseParseError } from "./malformed.ts";
 import { describeExchange, type HttpRequest, noteArrival, type Observe, readHttpRequest } from "./observe.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
@@ -134,7 +134,7 @@ function guardServer(server: Server, { app, limits, observe }: GuardOptions): Re
 
   /** Handles input that node:http cannot parse, and its timeouts. */
   function onUnreadable(error: ParseError, socket: Socket): void {
-    const refusal = faultOf(error, limits.headers / 1_000);
+    const refusal = refuseParseError(error, limits.headers / 1_000);
     const connection = acceptingConnection(socket);
     // A client that has sent nothing needs no answer.
     if (refusal === null || socket.bytesRead === 0) socket.destroy();
@@ -204,6 +204,6 @@ export const LIMITS: Limits = {
 };
 
 /** Share that one of several workers has of a limit for all of them: at least 1, unless `total` is 0. */
-export function shareOf(total: number, workers: number): number {
+export function shareLimit(total: number, workers: number): number {
   return Math.max(Math.min(1, total), Math.floor(total / workers));
 }

@@ -80,14 +80,14 @@ export type ParseError = Error & {
  * Returns the refusal for an error of node:http; null when the connection failed and not the request. `seconds` is the
  * time limit for headers.
  */
-export function faultOf(error: ParseError, seconds: number): Refusal | null {
+export function refuseParseError(error: ParseError, seconds: number): Refusal | null {
   const { code = "", reason } = error;
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return requestTimeout(seconds);
   if (code === "HPE_HEADER_OVERFLOW") return overflow(error);
   if (code === "HPE_INVALID_EOF_STATE") return badRequest("The connection was closed in the middle of a request.");
   if (!code.startsWith("HPE_")) return null;
   if (code === "HPE_INVALID_URL") return notEncoded();
-  const method = code === "HPE_INVALID_METHOD" ? methodOf(error) : null;
+  const method = code === "HPE_INVALID_METHOD" ? findMethod(error) : null;
   if (method !== null) return methodNotAllowed(method);
   return badRequest(`This is not valid HTTP/1.1 (${reason ?? "it cannot be parsed"}).`);
 }
@@ -96,7 +96,7 @@ export function faultOf(error: ParseError, seconds: number): Refusal | null {
  * Reads the method of a request that node:http refused: any token is a method (RFC 9110 section 9.1), and node:http
  * knows only some. Null when the line is not a request line of HTTP/1.
  */
-function methodOf({ rawPacket, bytesParsed = 0 }: ParseError): string | null {
+function findMethod({ rawPacket, bytesParsed = 0 }: ParseError): string | null {
   const read = rawPacket?.toString("latin1") ?? "";
   const line = read.slice(read.lastIndexOf("\n", bytesParsed - 1) + 1);
   return /^([!#$%&'*+.^_`|~\w-]{1,64}) \S+ HTTP\/1\.[01]\r\n/.exec(line)?.[1] ?? null;

@@ -1,7 +1,7 @@
 /** What is known of a request over HTTP: what its answer depends on, its id, and what log and metrics are told of it. */
 import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { Circumstances } from "../../shared/api/answer.ts";
+import type { RequestContext } from "../../shared/api/answer.ts";
 import type { Shape } from "../../shared/api/pricing.ts";
 import type { EncodedResponse } from "./encode.ts";
 
@@ -91,11 +91,11 @@ export function noteArrival(incoming: IncomingMessage, request = readHttpRequest
   };
 }
 
-/** `response` is null when the client has gone away, `circumstances` as in app.ts. */
+/** `response` is null when the client has gone away, `context` as in app.ts. */
 export function describeExchange(
   { request, id, client, start }: Arrival,
   response: EncodedResponse | null,
-  circumstances: Circumstances | null,
+  context: RequestContext | null,
 ): Observation {
   return {
     id,
@@ -105,9 +105,9 @@ export function describeExchange(
     target: request.target,
     appKey: request.appKey,
     status: response === null ? CLIENT_GONE : response.status,
-    shape: circumstances === null ? null : circumstances.metering.shape,
-    counted: circumstances?.metering.counted ?? false,
-    source: circumstances === null ? "none" : circumstances.fromTree ? "tree" : "live",
+    shape: context === null ? null : context.price.shape,
+    counted: context?.price.counted ?? false,
+    source: context === null ? "none" : context.fromTree ? "tree" : "live",
     bytes: request.method === "HEAD" ? 0 : (response?.body?.length ?? 0),
   };
 }

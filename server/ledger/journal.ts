@@ -153,7 +153,7 @@ function countEqual(lines: readonly string[]): Map<string, number> {
   return counts;
 }
 
-export function lineOf(sum: Sum): string {
+export function writeLine(sum: Sum): string {
   return `${JSON.stringify(sum)}\n`;
 }
 

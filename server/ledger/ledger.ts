@@ -4,7 +4,7 @@
  */
 import { openAttempts, repeat } from "../../shared/async.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import type { CountedRequest, Durability, Sum } from "./journal.ts";
 import { forgetBatches, type Outbox, openOutbox } from "./outbox.ts";
 import { makeFolder, needWritable, openAdoption, registerOwner, unregisterOwner } from "./owner.ts";

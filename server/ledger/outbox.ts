@@ -3,7 +3,7 @@ import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { openAttempts } from "../../shared/async.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { DatabaseFault, isMissingOrForbidden, isReadOnly } from "../../shared/database/fault.ts";
+import { DatabaseFault, isMissingOrForbidden, isReadOnly } from "../../shared/database/errors.ts";
 import { type Query, sql } from "../../shared/sql/query.ts";
 import { readJournal, type Sum } from "./journal.ts";
 import { readName, syncPath, unlessGone } from "./owner.ts";
@@ -62,10 +62,10 @@ export function openOutbox(database: Database, { folder, syncNames, onError }: O
       removed = removed.filter((one) => !gone.includes(one));
     }
     // If another server has taken the journal meanwhile, it sends it again, and the batch must still be known then.
-    if ((await unlessGone(disposeOf(path, journal.broken))) !== null) removed.push(id);
+    if ((await unlessGone(dispose(path, journal.broken))) !== null) removed.push(id);
   }
 
-  async function disposeOf(path: string, broken: number): Promise<void> {
+  async function dispose(path: string, broken: number): Promise<void> {
     if (broken === 0) return rm(path);
     await rename(path, `${path}.broken`);
     onError(

@@ -33,7 +33,7 @@ export function unregisterOwner({ ledger }: Owner): void {
   liveOwners.delete(ledger);
 }
 
-export function nameOf({ machine, pid, ledger }: Owner, id: string): string {
+export function nameJournal({ machine, pid, ledger }: Owner, id: string): string {
   return `${machine}-${pid}-${ledger}.${id}.ndjson`;
 }
 
@@ -79,7 +79,7 @@ function watchForAbandoned(): (times: ReadonlyMap<string, number>) => string[] {
 /** Error codes of systems that cannot sync a directory to disk (fsync(2)), or do not let this process do it. */
 const SYNC_UNSUPPORTED: readonly unknown[] = ["EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EPERM"];
 
-export function ledgerFolderOf(dataDir: string): string {
+export function findLedgerFolder(dataDir: string): string {
   return join(dataDir, "ledger");
 }
 
@@ -142,7 +142,7 @@ export function openAdoption({ folder, owner, beforeTake, onTaken, onError }: Ad
   const findAbandoned = watchForAbandoned();
 
   async function take(file: string, id: string): Promise<void> {
-    const own = nameOf(owner, id);
+    const own = nameJournal(owner, id);
     // A journal that is appended to while it is being sent would be deleted with lines that were not sent.
     await beforeTake(own);
     // If two servers take the same journal, one of them finds it gone.

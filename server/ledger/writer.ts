@@ -10,12 +10,12 @@ import {
   type Durability,
   type Journal,
   JournalLost,
-  lineOf,
   openJournal,
   type Sum,
+  writeLine,
 } from "./journal.ts";
 import type { Outbox } from "./outbox.ts";
-import { nameOf, type Owner } from "./owner.ts";
+import { nameJournal, type Owner } from "./owner.ts";
 
 /** `since` is when the journal was opened, by `performance.now()`. */
 type CurrentJournal = { readonly file: string; readonly since: number; readonly requests: number };
@@ -57,7 +57,7 @@ export function openJournalWriter({ folder, owner, durability, put, onError }: J
   let current: OpenedJournal | null = null;
 
   async function open(): Promise<OpenedJournal> {
-    const file = nameOf(owner, randomUUID());
+    const file = nameJournal(owner, randomUUID());
     const journal = await openJournal(join(folder, file), durability);
     return { file, journal, since: performance.now(), requests: 0, writing: Promise.resolve() };
   }
@@ -76,7 +76,7 @@ export function openJournalWriter({ folder, owner, durability, put, onError }: J
   }
 
   async function append(opened: OpenedJournal, sums: readonly Sum[]): Promise<void> {
-    opened.writing = opened.journal.append(sums.map(lineOf).join(""));
+    opened.writing = opened.journal.append(sums.map(writeLine).join(""));
     try {
       await opened.writing;
     } catch (error) {

@@ -4,7 +4,7 @@
  */
 import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, parseApp, readAppText } from "../../shared/apps.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { openCanonicalApps } from "../tree.ts";
 import { openFreshFlight } from "./share.ts";
 import type { Ask } from "./sources.ts";
@@ -25,14 +25,14 @@ type ReadApp = { readonly text: string; readonly app: App };
 export function openApps({ ask, defaults }: AppsOptions): FindApp {
   const texts = openFreshFlight<string | null>();
   const apps = new Map<string, ReadApp>();
-  const canonicalAppOf = openCanonicalApps();
+  const canonical = openCanonicalApps();
   /** Keys that belonged to no app when the database was last asked. */
   const unknownKeys = new Set<string>();
 
-  function appOf(key: string, text: string): App {
+  function readApp(key: string, text: string): App {
     const before = apps.get(key);
     if (before?.text === text) return before.app;
-    const app = canonicalAppOf(parseApp(text, defaults));
+    const app = canonical(parseApp(text, defaults));
     apps.set(key, { text, app });
     return app;
   }
@@ -43,7 +43,7 @@ export function openApps({ ask, defaults }: AppsOptions): FindApp {
       const text = await texts(key, null, gone, read);
       if (text === null) remember(unknownKeys, key);
       else unknownKeys.delete(key);
-      return text === null ? null : appOf(key, text);
+      return text === null ? null : readApp(key, text);
     } catch (error) {
       // While the database cannot answer, its last answer holds: no app has this key.
       if (error instanceof DatabaseFault && unknownKeys.has(key)) return null;

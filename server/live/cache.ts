@@ -1,5 +1,5 @@
 /**
- * Answers of the database that are kept in memory, each with the edition of the content that it was made from. An edition
+ * Answers of the database that are kept in memory, each with the version of the content that it was made from. A content version
  * identifies the current state of all entries of some types, and reading it is cheap: it needs no look at the entries.
  */
 import type { Body } from "../../shared/api/answer.ts";
@@ -7,12 +7,12 @@ import type { App } from "../../shared/api/catalog.ts";
 import { isRefusal, type Refusal } from "../../shared/api/errors.ts";
 import type { Session } from "../../shared/database/database.ts";
 import type { LiveAnswer } from "../../shared/live.ts";
-import { editionQuery } from "../../shared/sql/counts.ts";
+import { contentVersionQuery } from "../../shared/sql/counts.ts";
 import { openFreshFlight, tenthsLeft } from "./share.ts";
 import type { Ask } from "./sources.ts";
 
 /** Used only for the same app object: an app stays the same object as long as it is unchanged. */
-export type KeptAnswer = { readonly app: App; readonly edition: string; readonly body: Body };
+export type KeptAnswer = { readonly app: App; readonly contentVersion: string; readonly body: Body };
 
 /** The cache that holds such answers, limited in bytes. `size` is in bytes. */
 export type AnswerCache = {
@@ -30,30 +30,30 @@ export function findKept(cache: AnswerCache, key: string, app: App): KeptAnswer 
   return kept?.app === app ? kept : null;
 }
 
-export function keep(cache: AnswerCache, key: string, app: App, { body, edition }: LiveAnswer): void {
-  if (edition === null) return;
-  cache.keep(key, { app, edition, body }, CODINGS * body.bytes.length + 2 * key.length + OVERHEAD);
+export function keep(cache: AnswerCache, key: string, app: App, { body, contentVersion }: LiveAnswer): void {
+  if (contentVersion === null) return;
+  cache.keep(key, { app, contentVersion, body }, CODINGS * body.bytes.length + 2 * key.length + OVERHEAD);
 }
 
-/** The text that editionQuery returns; null when the app has none of these types. */
-export type Edition = string | null;
+/** The text that contentVersionQuery returns; null when the app has none of these types. */
+export type ContentVersion = string | null;
 
-export function hasEdition(answer: LiveAnswer | Refusal, edition: Edition): answer is LiveAnswer {
-  return !isRefusal(answer) && answer.edition !== null && answer.edition === edition;
+export function hasContentVersion(answer: LiveAnswer | Refusal, contentVersion: ContentVersion): answer is LiveAnswer {
+  return !isRefusal(answer) && answer.contentVersion !== null && answer.contentVersion === contentVersion;
 }
 
 /**
- * Reads the edition of content types; no caller gets one that was read before it asked. `deadline` is the
+ * Reads the content version of content types; no caller gets one that was read before it asked. `deadline` is the
  * performance.now() at which the query is given up. Resolves with a Refusal when none may start.
  */
-type ReadEdition = (
+type ReadContentVersion = (
   appKey: string,
   slugs: readonly string[],
   deadline: number,
   gone: AbortSignal,
-) => Promise<Edition | Refusal>;
+) => Promise<ContentVersion | Refusal>;
 
-type EditionsOptions = {
+type ContentVersionsOptions = {
   /** Queries the database, and gives the query up after `left` milliseconds. */
   readonly ask: <T>(controller: AbortController, run: Ask<T>, left: number) => Promise<T>;
   /** Returns the refusal to answer with when no new query may start; null when one may. */
@@ -62,22 +62,22 @@ type EditionsOptions = {
   readonly limit: number;
 };
 
-export function openEditions({ ask, instead, limit }: EditionsOptions): ReadEdition {
-  const readings = openFreshFlight<Edition | Refusal>();
+export function openContentVersions({ ask, instead, limit }: ContentVersionsOptions): ReadContentVersion {
+  const versions = openFreshFlight<ContentVersion | Refusal>();
 
   return (appKey, slugs, deadline, gone) => {
     const left = () => Math.max(0, deadline - performance.now());
     const read = (controller: AbortController) =>
-      ask(controller, (session) => queryEdition(session, appKey, slugs), left());
-    return readings(`${appKey} ${slugs.join(" ")} ${tenthsLeft(left(), limit)}`, null, gone, read, instead);
+      ask(controller, (session) => queryContentVersion(session, appKey, slugs), left());
+    return versions(`${appKey} ${slugs.join(" ")} ${tenthsLeft(left(), limit)}`, null, gone, read, instead);
   };
 }
 
-async function queryEdition(
+async function queryContentVersion(
   session: Pick<Session, "query">,
   appKey: string,
   slugs: readonly string[],
-): Promise<Edition> {
-  const [row] = await session.query(editionQuery(appKey, slugs));
+): Promise<ContentVersion> {
+  const [row] = await session.query(contentVersionQuery(appKey, slugs));
   return row?.[0] ?? null;
 }

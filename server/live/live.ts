@@ -2,7 +2,7 @@
  * Answers live requests from the database: from an answer that is kept or being made, if the content has not changed
  * since, and else by a query that waits for its permit, is shared among equal requests, and is given up in time.
  */
-import { type Body, bodyOf, schemaBody } from "../../shared/api/answer.ts";
+import { type Body, makeBody, schemaBody } from "../../shared/api/answer.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { DATABASE_UNAVAILABLE, isRefusal, OVERLOADED, type Refusal } from "../../shared/api/errors.ts";
 import type { Plan } from "../../shared/api/plan.ts";
@@ -13,8 +13,15 @@ import { answerEntries, answerLive, type LiveAnswer, typesIn } from "../../share
 import type { SlotCache } from "../../shared/sql/columns.ts";
 import { type Weight, weigh } from "../load.ts";
 import { openApps } from "./apps.ts";
-import { type AnswerCache, type Edition, findKept, hasEdition, keep, openEditions } from "./cache.ts";
-import { keyOf, openEntryLoader } from "./loader.ts";
+import {
+  type AnswerCache,
+  type ContentVersion,
+  findKept,
+  hasContentVersion,
+  keep,
+  openContentVersions,
+} from "./cache.ts";
+import { describePlan, openEntryLoader } from "./loader.ts";
 import { openFreshFlight, openSingleFlight, tenthsLeft } from "./share.ts";
 import { type Ask, openSources, type Sources, type SourcesOptions } from "./sources.ts";
 
@@ -47,7 +54,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   let refusedAt = Number.NEGATIVE_INFINITY;
 
   const findApp = openApps({ ask: (controller, run) => ask(controller, "light", run), defaults: options });
-  const readEdition = openEditions({
+  const readContentVersion = openContentVersions({
     ask: (controller, run, left) => ask(controller, "light", run, left),
     instead: () => refuseAtOnce("light"),
     limit: queryTimeout,
@@ -60,11 +67,11 @@ export function openLive(database: Database, options: LiveOptions): Live {
 
   async function answer(app: App, plan: Plan, gone: AbortSignal, since = performance.now()): Promise<Body | Refusal> {
     // A schema needs no query, so it does not wait in the queue of those that do.
-    if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
-    const key = `${app.key} ${keyOf(plan)}`;
+    if (plan.kind === "schema") return makeBody(schemaBody(plan.type));
+    const key = `${app.key} ${describePlan(plan)}`;
     const request = { app, plan, key, deadline: since + queryTimeout, gone };
     const slugs = typesIn(plan);
-    // The catalog has no edition.
+    // The catalog has no content version.
     const answered = slugs === null ? await query(request) : await answerCurrent(request, slugs);
     return isRefusal(answered) ? answered : answered.body;
   }
@@ -74,24 +81,24 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const { app, key, deadline, gone } = request;
     const kept = findKept(answerCache, key, app);
     const candidate = kept ?? (await joinRunning(request));
-    const edition = candidate === null ? undefined : await readEdition(app.key, slugs, deadline, gone);
-    if (isRefusal(edition)) return edition;
-    if (edition !== undefined && candidate !== null && hasEdition(candidate, edition)) {
+    const contentVersion = candidate === null ? undefined : await readContentVersion(app.key, slugs, deadline, gone);
+    if (isRefusal(contentVersion)) return contentVersion;
+    if (contentVersion !== undefined && candidate !== null && hasContentVersion(candidate, contentVersion)) {
       if (candidate !== kept) keep(answerCache, key, app, candidate);
       return candidate;
     }
-    const answered = await query(request, edition);
+    const answered = await query(request, contentVersion);
     if (!isRefusal(answered)) keep(answerCache, key, app, answered);
     return answered;
   }
 
-  /** Joins the query that other requests have started without knowing the edition. Null when none is running. */
+  /** Joins the query that other requests have started without knowing the content version. Null when none is running. */
   function joinRunning(request: LiveRequest): Promise<LiveAnswer | Refusal> | null {
-    return request.plan.kind === "entry" ? null : answers.join(flightOf(request), request.app, request.gone);
+    return request.plan.kind === "entry" ? null : answers.join(nameFlight(request), request.app, request.gone);
   }
 
-  /** Requests that know the same edition may share an answer. */
-  async function query(request: LiveRequest, edition?: Edition): Promise<LiveAnswer | Refusal> {
+  /** Requests that know the same content version may share an answer. */
+  async function query(request: LiveRequest, contentVersion?: ContentVersion): Promise<LiveAnswer | Refusal> {
     const { app, plan, gone } = request;
     const weight = weigh(plan);
     const instead = () => refuseAtOnce(weight);
@@ -99,12 +106,12 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const share = plan.kind === "catalog" ? catalogs : answers.share;
     const work = (controller: AbortController) =>
       ask(controller, weight, (session) => answerLive(session, app, plan, slots), timeLeft(request));
-    return share(flightOf(request, edition), app, gone, work, instead);
+    return share(nameFlight(request, contentVersion), app, gone, work, instead);
   }
 
   /** Requests with little time left do not share work with those that have more. */
-  function flightOf(request: LiveRequest, edition?: Edition): string {
-    return `${request.key} ${edition} ${tenthsLeft(timeLeft(request), queryTimeout)}`;
+  function nameFlight(request: LiveRequest, contentVersion?: ContentVersion): string {
+    return `${request.key} ${contentVersion} ${tenthsLeft(timeLeft(request), queryTimeout)}`;
   }
 
   /**

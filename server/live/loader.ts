@@ -39,18 +39,18 @@ const MAX_BATCH = 8;
 
 export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoader {
   const flights = openSingleFlight<ReadonlyMap<string, LiveAnswer | Refusal>>();
-  /** Batches that have not started and so can be joined, by the text of batchKeyOf. */
+  /** Batches that have not started and so can be joined, by the text of nameBatch. */
   const open = new WeakMap<App, Map<string, Batch>>();
   let last = 0;
 
-  function batchKeyOf({ type, populate }: EntryPlan, left: number): string {
+  function nameBatch({ type, populate }: EntryPlan, left: number): string {
     return `${type.slug} ${populate.map(({ name }) => name)} ${tenthsLeft(left, limit)}`;
   }
 
   function join(app: App, plan: EntryPlan, key: string, left: number): Batch {
     const batches = open.get(app) ?? new Map<string, Batch>();
     open.set(app, batches);
-    const batchKey = batchKeyOf(plan, left);
+    const batchKey = nameBatch(plan, left);
     const before = batches.get(batchKey);
     const hasRoom = before !== undefined && (before.plans.size < MAX_BATCH || before.plans.has(key));
     const batch = hasRoom ? before : { batchKey, number: ++last, plans: new Map<string, EntryPlan>(), left };
@@ -75,7 +75,7 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
 
   return async (app, plan, left, gone) => {
     gone.throwIfAborted();
-    const key = keyOf(plan);
+    const key = describePlan(plan);
     const batch = join(app, plan, key, left);
     const answers = await flights.share(String(batch.number), null, gone, (controller) => run(controller, app, batch));
     return answers.get(key) as LiveAnswer | Refusal;
@@ -85,10 +85,10 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
 // Writes a plan as a text key. Equal plans of an app have the same key, however their requests were spelled.
 
 /** Remembered, because plans of repeated requests are reused. */
-export const keyOf = oncePerObject((plan: Plan): string => JSON.stringify(partsOf(plan)));
+export const describePlan = oncePerObject((plan: Plan): string => JSON.stringify(listParts(plan)));
 
 /** Types and fields are written by name, which identifies them within an app. */
-function partsOf(plan: Plan): readonly unknown[] {
+function listParts(plan: Plan): readonly unknown[] {
   switch (plan.kind) {
     case "catalog":
       return [plan.kind];
@@ -96,7 +96,7 @@ function partsOf(plan: Plan): readonly unknown[] {
       return [plan.kind, plan.type.slug];
     case "entry": {
       const { kind, type, id, shown, populate, refusal } = plan;
-      return [kind, type.slug, id, partsOfShown(shown), namesOf(populate), refusal];
+      return [kind, type.slug, id, partsOfShown(shown), listNames(populate), refusal];
     }
     case "list":
       return partsOfPage(plan);
@@ -123,13 +123,13 @@ function partsOfSort({ column, descending }: Sort): readonly unknown[] {
 }
 
 function partsOfShown({ fields, timestamps }: Shown): readonly unknown[] {
-  return [namesOf(fields), timestamps];
+  return [listNames(fields), timestamps];
 }
 
 function partsOfCondition(condition: Condition): object {
   return { ...condition, column: condition.column.name };
 }
 
-function namesOf(fields: readonly { readonly name: string }[]): string {
+function listNames(fields: readonly { readonly name: string }[]): string {
   return fields.map(({ name }) => name).join();
 }

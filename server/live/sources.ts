@@ -3,7 +3,7 @@
  * each query, a usable replica or else the primary, and another one when that fails.
  */
 import type { Database, Session } from "../../shared/database/database.ts";
-import { DatabaseFault, describeOutage, hasTooManyConnections } from "../../shared/database/fault.ts";
+import { DatabaseFault, describeOutage, hasTooManyConnections } from "../../shared/database/errors.ts";
 import type { Query } from "../../shared/sql/query.ts";
 import { openCircuitBreaker } from "../breaker.ts";
 import { openQueue, type Queue, type Weight } from "../load.ts";
@@ -70,7 +70,7 @@ export function openSources(database: Database, options: SourcesOptions): Source
     const able = usable();
     const first = turn % Math.max(able.length, 1);
     const [begin = primary, ...others] = [...able.slice(first), ...able.slice(0, first)];
-    return others.reduce((best, one) => (loadOf(one) < loadOf(best) ? one : best), begin);
+    return others.reduce((best, one) => (measureLoad(one) < measureLoad(best) ? one : best), begin);
   }
 
   /** Prefers the primary: where one replica has failed, another may fail for the same reason. */
@@ -161,7 +161,7 @@ function openSource(
   };
 }
 
-function loadOf({ counts }: Source): number {
+function measureLoad({ counts }: Source): number {
   const { running, waiting } = counts();
   return running + waiting;
 }

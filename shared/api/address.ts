@@ -18,7 +18,7 @@ export type Address =
  * The address of a free request that planning has accepted. Null when no file can hold the answer: the type is unknown,
  * the id is not a UUID, or the filter's value equals nothing.
  */
-export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentType | undefined): Address | null {
+export function findAddress(request: ApiRequest, shape: FreeShape, type: ContentType | undefined): Address | null {
   const { route, parameters } = request;
   if (route.kind === "catalog") return { kind: "catalog" };
   if (type === undefined) return null;
@@ -50,12 +50,12 @@ function filterAddress(type: ContentType, field: string, text: string): Address 
 }
 
 /** The folder of an app in the tree, relative to the tree. */
-export function folderOf(appKey: string): string {
+export function nameFolder(appKey: string): string {
   return `${segment(appKey)}/v1`;
 }
 
 /** The path of an address's file, relative to the folder of its app. */
-export function fileOf(address: Address): string {
+export function nameFile(address: Address): string {
   switch (address.kind) {
     case "catalog":
       return "_schemas.json";
@@ -84,7 +84,7 @@ export function addressOfFile(file: string): Address | null {
   if (parts.includes("")) return null;
   const [first = "", kind = "", name = "", value = ""] = parts;
   const address = first === "_schemas" ? schemaAddress(kind) : listAddress(first, kind, name, value);
-  return address !== null && fileOf(address) === file ? address : null;
+  return address !== null && nameFile(address) === file ? address : null;
 }
 
 function schemaAddress(slug: string): Address {
@@ -112,7 +112,7 @@ function listAddress(slug: string, kind: string, name: string, value: string): A
 }
 
 /** The request that the file of an address answers, as path and query. */
-export function requestOf(address: Address): string {
+export function writeRequest(address: Address): string {
   switch (address.kind) {
     case "catalog":
       return "/api/v1/_schemas";
@@ -168,7 +168,7 @@ export function targetOfTreePath(target: string, appKey: string | undefined): st
   const hashed = HASHED.exec(file);
   if (hashed !== null) return hashedTarget(target, query, hashed, appKey);
   const address = addressOfFile(file);
-  return address === null ? target : requestOf(address);
+  return address === null ? target : writeRequest(address);
 }
 
 /** Takes the value that was hashed from the query, and ignores everything else in the query. */
@@ -181,7 +181,9 @@ function hashedTarget(
   const request = readRequest({ method: "GET", target: `/api/v1/${slug}?${query}`, appKey });
   const filters = request.kind === "request" ? request.parameters.filters : [];
   const meant = filters.find((filter) => filter.field === field && segment(filter.value) === name);
-  return meant === undefined ? target : requestOf({ kind: "filter", slug, field: field as string, value: meant.value });
+  return meant === undefined
+    ? target
+    : writeRequest({ kind: "filter", slug, field: field as string, value: meant.value });
 }
 
 export type FreeAnswer = { readonly address: Address; readonly body: string };

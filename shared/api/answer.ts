@@ -1,8 +1,8 @@
 /** Builds the status, headers and body of every answer; no other file does. Source: contract.md sections 6 and 7. */
 import { hash } from "node:crypto";
 import { type App, type ContentType, searchableFields, TYPE_SLUG } from "./catalog.ts";
-import { type Refusal, retryAfter, statusOf } from "./errors.ts";
-import { isCountedShape, type Metering, type Saving } from "./pricing.ts";
+import { findStatus, type Refusal, retryAfter } from "./errors.ts";
+import { type FreeEquivalent, isCountedShape, type Price } from "./pricing.ts";
 
 export type Answer = {
   readonly status: number;
@@ -13,9 +13,9 @@ export type Answer = {
 /** A body and the ETag of its bytes. Without `coding` the bytes are not compressed. */
 export type Body = { readonly bytes: string | Buffer; readonly etag: string; readonly coding?: Coding };
 
-export function bodyOf(text: string): Body & { readonly bytes: Buffer } {
+export function makeBody(text: string): Body & { readonly bytes: Buffer } {
   const bytes = Buffer.from(text);
-  return { bytes, etag: etagOf(bytes) };
+  return { bytes, etag: makeEtag(bytes) };
 }
 
 /** How caches may store free answers. */
@@ -34,13 +34,13 @@ export const DEFAULT_CACHE_POLICY: CachePolicy = {
 };
 
 /** What is known about a request once its app is known. */
-export type Circumstances = {
+export type RequestContext = {
   readonly appKey: string;
   /** Slug of the requested content type, whether or not that type exists; null for the catalog. */
   readonly type: string | null;
-  readonly metering: Metering;
+  readonly price: Price;
   /** How this counted request could have been free; null when it could not, or is free. */
-  readonly saving: Saving | null;
+  readonly freeEquivalent: FreeEquivalent | null;
   readonly fromTree: boolean;
   readonly likeFields: readonly string[];
 };
@@ -74,15 +74,15 @@ export function preflightAnswer(): Answer {
 /** 200 with the body, or 304 when `ifNoneMatch` matches its ETag. */
 export function bodyAnswer(
   { bytes, etag, coding }: Body,
-  circumstances: Circumstances,
+  context: RequestContext,
   policy: CachePolicy,
   ifNoneMatch: string | undefined,
 ): Answer {
   const headers = {
     ...COMMON,
     ...NEGOTIATED,
-    ...circumstanceHeaders(circumstances),
-    ...freshness(circumstances, policy),
+    ...contextHeaders(context),
+    ...freshness(context, policy),
     ETag: etag,
   };
   if (ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, etag)) return { status: 304, headers, body: null };
@@ -90,17 +90,17 @@ export function bodyAnswer(
   return { status: 200, headers: { ...headers, ...JSON_TYPE, ...coded }, body: bytes };
 }
 
-/** `circumstances` is null when the app is unknown. `tagged` is as in CachePolicy: only cacheable refusals get tags. */
-export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Answer {
-  const status = statusOf(refusal);
+/** `context` is null when the app is unknown. `tagged` is as in CachePolicy: only cacheable refusals get tags. */
+export function refusalAnswer(refusal: Refusal, context: RequestContext | null, tagged = false): Answer {
+  const status = findStatus(refusal);
   const seconds = retryAfter(refusal);
-  const isCacheable = status === 404 && circumstances?.metering.counted === false;
+  const isCacheable = status === 404 && context?.price.counted === false;
   const headers = {
     ...COMMON,
     ...JSON_TYPE,
-    ...(circumstances === null ? {} : circumstanceHeaders(circumstances)),
+    ...(context === null ? {} : contextHeaders(context)),
     "Cache-Control": isCacheable ? "public, max-age=10" : "no-store",
-    ...(isCacheable && tagged ? tagsFor(circumstances) : {}),
+    ...(isCacheable && tagged ? tagsFor(context) : {}),
     ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
     ...(status === 401 ? CHALLENGE : {}),
     ...(status === 405 ? { Allow: METHODS } : {}),
@@ -108,29 +108,29 @@ export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | n
   return { status, headers, body: errorBody(refusal) };
 }
 
-function circumstanceHeaders({ metering, fromTree, likeFields }: Circumstances): Record<string, string> {
+function contextHeaders({ price, fromTree, likeFields }: RequestContext): Record<string, string> {
   return {
-    "X-Request-Counted": String(metering.counted),
-    "Cache-Status": cacheStatus(metering, fromTree),
+    "X-Request-Counted": String(price.counted),
+    "Cache-Status": cacheStatus(price, fromTree),
     ...(likeFields.length === 0 ? {} : { "X-Request-Warning": warning(likeFields) }),
   };
 }
 
 /** Value of the header Cache-Status (RFC 9211). */
-function cacheStatus({ shape }: Metering, fromTree: boolean): string {
+function cacheStatus({ shape }: Price, fromTree: boolean): string {
   if (isCountedShape(shape)) return "precast; fwd=bypass";
   return fromTree ? "precast; hit" : "precast; fwd=miss";
 }
 
-function freshness(circumstances: Circumstances, { browsers, cdns, tagged }: CachePolicy): Record<string, string> {
-  const { counted, shape } = circumstances.metering;
+function freshness(context: RequestContext, { browsers, cdns, tagged }: CachePolicy): Record<string, string> {
+  const { counted, shape } = context.price;
   if (counted) return { "Cache-Control": shape === "search" ? "no-cache, no-store" : "private, no-cache" };
   const kept = { "Cache-Control": browsers, "CDN-Cache-Control": cdns };
-  return tagged ? { ...kept, ...tagsFor(circumstances) } : kept;
+  return tagged ? { ...kept, ...tagsFor(context) } : kept;
 }
 
-function tagsFor({ appKey, type }: Circumstances): Record<string, string> {
-  const tags = tagsOf(appKey, type);
+function tagsFor({ appKey, type }: RequestContext): Record<string, string> {
+  const tags = makeTags(appKey, type);
   return tags.length === 0 ? {} : { "Cache-Tag": tagList(tags) };
 }
 
@@ -228,7 +228,7 @@ export function isWholeBody(bytes: Buffer): boolean {
 export type Coding = "br" | "gzip";
 
 /** The strong ETag of a body's bytes (RFC 9110 section 8.8.3). */
-export function etagOf(bytes: string | Buffer): string {
+export function makeEtag(bytes: string | Buffer): string {
   return `"${hash("sha256", bytes, "base64url").slice(0, 27)}"`;
 }
 
@@ -249,7 +249,7 @@ export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
 // Defines the tags by which a CDN purges answers. Deployed files and the server's answers have the same tags.
 
 /** The tag of all answers of the app, then ownTag. `type` is null for the catalog. Empty for what cannot be a slug. */
-export function tagsOf(app: string, type: string | null): readonly string[] {
+export function makeTags(app: string, type: string | null): readonly string[] {
   return type === null || TYPE_SLUG.test(type) ? [app, ownTag(app, type)] : [];
 }
 

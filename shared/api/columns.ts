@@ -11,7 +11,7 @@ import {
   type Timestamp,
 } from "./catalog.ts";
 import { MAX_SORT_LENGTH } from "./errors.ts";
-import { lengthOf } from "./value.ts";
+import { countCharacters } from "./value.ts";
 
 export type Shown = { readonly fields: readonly Field[]; readonly timestamps: readonly Timestamp[] };
 
@@ -53,7 +53,7 @@ const NEWEST: Sort = { column: { name: "published_at", type: "timestamp", multip
 
 /** Reads the `sort` of a request; null when it is too long or names no sortable field. */
 export function readSort(type: ContentType, text: string): Sort | null {
-  if (lengthOf(text) > MAX_SORT_LENGTH || !isSortable(type, fieldOf(text))) return null;
+  if (countCharacters(text) > MAX_SORT_LENGTH || !isSortable(type, readField(text))) return null;
   return sortBy(type, text);
 }
 
@@ -64,10 +64,10 @@ export function defaultSort(type: ContentType): Sort {
 
 /** Without a prefix the timestamps sort newest first and everything else ascends; `-` always descends. */
 function sortBy(type: ContentType, text: string): Sort | null {
-  const column = findColumn(type, fieldOf(text));
+  const column = findColumn(type, readField(text));
   return column === undefined ? null : { column, descending: text.startsWith("-") || column.type === "timestamp" };
 }
 
-function fieldOf(text: string): string {
+function readField(text: string): string {
   return text.startsWith("-") ? text.slice(1) : text;
 }

@@ -2,7 +2,7 @@
 import type { Row } from "../sql/query.ts";
 import { type App, type Column, type Field, oncePerObject } from "./catalog.ts";
 import type { Shown } from "./columns.ts";
-import { compact, compareMembers, elementsOf, pickMembers } from "./json.ts";
+import { compact, compareMembers, pickMembers, readElements } from "./json.ts";
 import { isDate } from "./value.ts";
 
 /** Related entries as JSON text, by the relation field whose value they replace. A null value stays null. */
@@ -17,7 +17,7 @@ const NOTHING: Populated = new Map();
 export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
   const { fields, timestamps } = shown;
   const values = columnValues(fields, row);
-  const keys = keysOf(fields);
+  const keys = writeKeys(fields);
   const parts = ['{"id":"', row.id, '"'];
   for (let index = 0; index < fields.length; index++) {
     const field = fields[index] as Field;
@@ -31,7 +31,9 @@ export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = N
 }
 
 /** The text in front of the value of each field: a comma and the key. */
-const keysOf = oncePerObject((fields: readonly Field[]): readonly string[] => fields.map(({ name }) => `,"${name}":`));
+const writeKeys = oncePerObject((fields: readonly Field[]): readonly string[] =>
+  fields.map(({ name }) => `,"${name}":`),
+);
 
 /** URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. */
 function mediaUrl(app: App, value: string): string {
@@ -82,7 +84,7 @@ function spelled(json: string): string {
 
 /** The values that an answer shows for `columns`, in their order, as JSON texts. */
 export function columnValues(columns: readonly Column[], row: EntryRow): string[] {
-  const { data, rich } = layoutOf(columns);
+  const { data, rich } = planLayout(columns);
   const values = columns.map((column) => (column.type === "timestamp" ? `"${row[column.name]}"` : "null"));
   fill(values, columns, data, row.data);
   if (row.rich !== null && rich.names.length > 0) fill(values, columns, rich, row.rich);
@@ -94,37 +96,37 @@ type Placed = { readonly names: readonly string[]; readonly places: readonly num
 type Layout = { readonly data: Placed; readonly rich: Placed };
 
 /** Remembered, because most requests to a type show the same columns. */
-const layoutOf = oncePerObject(
+const planLayout = oncePerObject(
   (columns: readonly Column[]): Layout => ({
-    data: placedOf(columns, ({ type }) => type !== "rich_text" && type !== "timestamp"),
-    rich: placedOf(columns, ({ type }) => type === "rich_text"),
+    data: placeColumns(columns, ({ type }) => type !== "rich_text" && type !== "timestamp"),
+    rich: placeColumns(columns, ({ type }) => type === "rich_text"),
   }),
 );
 
-function placedOf(columns: readonly Column[], isIncluded: (column: Column) => boolean): Placed {
+function placeColumns(columns: readonly Column[], isIncluded: (column: Column) => boolean): Placed {
   const names = columns.filter(isIncluded).map(({ name }) => name);
   names.sort(compareMembers);
   return { names, places: names.map((name) => columns.findIndex((column) => column.name === name)) };
 }
 
 function fill(values: string[], columns: readonly Column[], { names, places }: Placed, object: string): void {
-  for (const [index, raw] of pickMembers(object, names).entries()) {
+  for (const [index, jsonText] of pickMembers(object, names).entries()) {
     const place = places[index] as number;
-    if (raw !== undefined) values[place] = renderValue(columns[place] as Field, raw);
+    if (jsonText !== undefined) values[place] = renderValue(columns[place] as Field, jsonText);
   }
 }
 
 /** The stored value as JSON text; `null` when it no longer fits the field, whose type may have changed. */
-function renderValue(field: Field, raw: string): string {
-  if (field.multiple) return renderValues(field, raw);
-  if (field.type === "json") return compact(raw);
-  return fits(field, raw) ? raw : "null";
+function renderValue(field: Field, jsonText: string): string {
+  if (field.multiple) return renderValues(field, jsonText);
+  if (field.type === "json") return compact(jsonText);
+  return fits(field, jsonText) ? jsonText : "null";
 }
 
 /** Only text, select, media and relation can be `multiple`. Their elements are strings, so none has to be compacted. */
-function renderValues(field: Field, raw: string): string {
-  if (!raw.startsWith("[")) return "null";
-  const elements = elementsOf(raw.slice(1, -1), "jsonb");
+function renderValues(field: Field, jsonText: string): string {
+  if (!jsonText.startsWith("[")) return "null";
+  const elements = readElements(jsonText.slice(1, -1), "jsonb");
   return elements.every((element) => fits(field, element)) ? `[${elements.join(",")}]` : "null";
 }
 
@@ -132,27 +134,27 @@ function renderValues(field: Field, raw: string): string {
 const UUID = /^"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"$/;
 const TIME = /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}\+00:00"$/;
 
-function fits(field: Field, raw: string): boolean {
+function fits(field: Field, jsonText: string): boolean {
   switch (field.type) {
     case "json":
       return true;
     case "number":
-      return /^[-\d]/.test(raw);
+      return /^[-\d]/.test(jsonText);
     case "boolean":
-      return raw === "true" || raw === "false";
+      return jsonText === "true" || jsonText === "false";
     case "date":
-      return raw.length === 12 && beginsWithDate(raw);
+      return jsonText.length === 12 && beginsWithDate(jsonText);
     case "datetime":
-      return raw[11] === "T" && TIME.test(raw.slice(12)) && beginsWithDate(raw);
+      return jsonText[11] === "T" && TIME.test(jsonText.slice(12)) && beginsWithDate(jsonText);
     case "relation":
-      return UUID.test(raw);
+      return UUID.test(jsonText);
     default:
-      return raw.startsWith('"');
+      return jsonText.startsWith('"');
   }
 }
 
-function beginsWithDate(raw: string): boolean {
-  return isDate(raw.slice(1, 11));
+function beginsWithDate(jsonText: string): boolean {
+  return isDate(jsonText.slice(1, 11));
 }
 
 // Determines the facets of an entry: the values by which equality filters find it, in canonical spelling. They are
@@ -160,12 +162,12 @@ function beginsWithDate(raw: string): boolean {
 // section 8.
 
 /** `raw` is the value's JSON text in an answer. No value and an empty text have no facet: no filter can name them. */
-export function facetsOf(column: Column, raw: string | undefined): string[] {
-  if (raw === undefined || raw === "null") return [];
-  if (column.multiple) return [...new Set((JSON.parse(raw) as unknown[]).filter(isText))];
-  if (column.type === "number") return [spellNumber(raw)];
-  if (column.type === "boolean") return [raw];
-  return [JSON.parse(raw)].filter(isText);
+export function findFacets(column: Column, jsonText: string | undefined): string[] {
+  if (jsonText === undefined || jsonText === "null") return [];
+  if (column.multiple) return [...new Set((JSON.parse(jsonText) as unknown[]).filter(isText))];
+  if (column.type === "number") return [spellNumber(jsonText)];
+  if (column.type === "boolean") return [jsonText];
+  return [JSON.parse(jsonText)].filter(isText);
 }
 
 /** The canonical spelling of a number, as in filters and file names; `text` may have more digits than a double. */

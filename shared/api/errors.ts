@@ -56,13 +56,13 @@ export function isRefusal(value: unknown): value is Refusal {
   return typeof value === "object" && value !== null && "kind" in value && value.kind === "refusal";
 }
 
-export function statusOf(refusal: Refusal): number {
+export function findStatus(refusal: Refusal): number {
   return STATUS[refusal.code];
 }
 
 /** Whether the cause is the server, not the request, so that the same request may succeed later. */
 export function isTemporary(refusal: Refusal): boolean {
-  return statusOf(refusal) >= 500;
+  return findStatus(refusal) >= 500;
 }
 
 /** Value of Retry-After in seconds; null for a refusal that has none. */

@@ -5,7 +5,7 @@
 import { type Column, type ContentType, findColumn, isFilterable } from "./catalog.ts";
 import { badFilter, badFilterValue, badOperator, MAX_FILTERS, type Refusal, tooManyFilters } from "./errors.ts";
 import type { Filter } from "./request.ts";
-import { formatDay, formatInstant, readBoolean, readDay, readInstant, readNumber, readUuid } from "./value.ts";
+import { formatDay, formatTimestamp, readBoolean, readDay, readNumber, readTimestamp, readUuid } from "./value.ts";
 
 const ORDERS = ["gt", "gte", "lt", "lte"] as const;
 const MATCHES = ["contains", "starts_with"] as const;
@@ -157,7 +157,7 @@ function expectedOperand(column: Column): string {
 }
 
 function timeOperand(column: Column, text: string): string | null {
-  return column.type === "date" ? spell(readDay(text), formatDay) : spell(readInstant(text), formatInstant);
+  return column.type === "date" ? spell(readDay(text), formatDay) : spell(readTimestamp(text), formatTimestamp);
 }
 
 function spell<T>(value: T | null, format: (value: T) => string): string | null {

@@ -8,15 +8,15 @@
 const SEPARATOR_LENGTH = { jsonb: 2, answer: 1 } as const;
 
 /** Codes as `charCodeAt` returns them: reading single characters as strings costs several times as much. */
-const [QUOTE, COMMA, BACKSLASH, BLANK] = codesOf('",\\ ');
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = codesOf("{}[]");
+const [QUOTE, COMMA, BACKSLASH, BLANK] = listCodes('",\\ ');
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = listCodes("{}[]");
 
-function codesOf(characters: string): number[] {
+function listCodes(characters: string): number[] {
   return Array.from(characters, (character) => character.charCodeAt(0));
 }
 
 /** The raw text of each member's value by name, in an object of an answer. Escapes in names are not decoded. */
-export function membersOf(object: string): Map<string, string> {
+export function readMembers(object: string): Map<string, string> {
   const members = new Map<string, string>();
   let at = 1;
   while (object.charCodeAt(at) === QUOTE) {
@@ -42,18 +42,18 @@ export function pickMembers(object: string, names: readonly string[]): (string |
   const picked: (string | undefined)[] = [];
   let at = 1;
   for (const name of names) {
-    let raw: string | undefined;
-    while (raw === undefined && object.charCodeAt(at) === QUOTE) {
+    let jsonText: string | undefined;
+    while (jsonText === undefined && object.charCodeAt(at) === QUOTE) {
       const end = at + 1 + name.length;
       const isWanted = object.startsWith(name, at + 1) && object.charCodeAt(end) === QUOTE;
       const nameEnd = isWanted ? end + 1 : stringEnd(object, at);
       if (!isWanted && sortsAfter(object.slice(at + 1, nameEnd - 1), name)) break;
       const start = nameEnd + SEPARATOR_LENGTH.jsonb;
       const valueStop = valueEnd(object, start);
-      if (isWanted) raw = object.slice(start, valueStop);
+      if (isWanted) jsonText = object.slice(start, valueStop);
       at = valueStop + SEPARATOR_LENGTH.jsonb;
     }
-    picked.push(raw);
+    picked.push(jsonText);
   }
   return picked;
 }
@@ -64,7 +64,7 @@ function sortsAfter(member: string, name: string): boolean {
 }
 
 /** The raw texts of an array's elements. `inner` is the text between the brackets. */
-export function elementsOf(inner: string, format: keyof typeof SEPARATOR_LENGTH): string[] {
+export function readElements(inner: string, format: keyof typeof SEPARATOR_LENGTH): string[] {
   const elements: string[] = [];
   for (let at = 0; at < inner.length; ) {
     const end = valueEnd(inner, at);

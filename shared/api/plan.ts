@@ -30,7 +30,7 @@ import {
 } from "./errors.ts";
 import { type Condition, planConditions } from "./filter.ts";
 import type { ApiRequest, RequestParameters } from "./request.ts";
-import { lengthOf, readNames, readUuid, readWhole } from "./value.ts";
+import { countCharacters, readNames, readUuid, readWhole } from "./value.ts";
 
 type Pages = { readonly page: bigint; readonly perPage: number };
 
@@ -90,7 +90,7 @@ function planEntry(type: ContentType, text: string, { populate }: RequestParamet
   const id = readUuid(text);
   if (id === null) return entryNotFound();
   const entry = { kind: "entry", type, id, shown: shownOfEntry(type) } as const;
-  if (populate !== undefined && lengthOf(populate) > MAX_NAMES_LENGTH)
+  if (populate !== undefined && countCharacters(populate) > MAX_NAMES_LENGTH)
     return { ...entry, populate: [], refusal: badPopulate() };
   const names = readNames(populate ?? "");
   const relations = type.fields.filter((field) => field.type === "relation" && names.includes(field.name));
@@ -118,7 +118,7 @@ function planSearch(type: ContentType, parameters: RequestParameters): SearchPla
   const shown = planShown(type, parameters.fields, shownOfSearch);
   if (isRefusal(shown)) return shown;
   const query = (parameters.q ?? "").trim();
-  const length = lengthOf(query);
+  const length = countCharacters(query);
   if (length < MIN_QUERY_LENGTH || length > MAX_QUERY_LENGTH) return badQuery();
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
 }
@@ -143,5 +143,5 @@ function planShown(
   defaultShown: (type: ContentType) => Shown,
 ): Shown | Refusal {
   if (fields === undefined) return defaultShown(type);
-  return lengthOf(fields) > MAX_NAMES_LENGTH ? badFields() : shownOfNames(type, readNames(fields));
+  return countCharacters(fields) > MAX_NAMES_LENGTH ? badFields() : shownOfNames(type, readNames(fields));
 }

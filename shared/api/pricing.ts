@@ -4,14 +4,14 @@ import { defaultSort, readSort, type Shown, shownOfList, shownOfNames } from "./
 import { MAX_NAMES_LENGTH } from "./errors.ts";
 import { equalOperand, orderOperand } from "./filter.ts";
 import type { ApiRequest, Filter, RequestParameters } from "./request.ts";
-import { lengthOf, readNames, readWhole } from "./value.ts";
+import { countCharacters, readNames, readWhole } from "./value.ts";
 
 export type FreeShape = "catalog" | "schema" | "entry" | "page" | "filter" | "sort";
 const COUNTED_SHAPES = ["list", "populate", "search"] as const;
 type CountedShape = (typeof COUNTED_SHAPES)[number];
 export type Shape = FreeShape | CountedShape;
 
-export type Metering = {
+export type Price = {
   readonly shape: Shape;
   readonly counted: boolean;
   /** The rule that applies, as a sentence for `precast explain`. */
@@ -24,7 +24,7 @@ export function isCountedShape(shape: Shape): shape is CountedShape {
 }
 
 /** `type` is undefined when the app has no such published type, which then has no filterable and no sortable field. */
-export function meter(request: ApiRequest, type: ContentType | undefined): Metering {
+export function priceRequest(request: ApiRequest, type: ContentType | undefined): Price {
   const { shape, rule } = classify(request, type);
   return { shape, counted: isCountedShape(shape), rule };
 }
@@ -77,7 +77,7 @@ function isFreeFilter({ field, operator }: Filter, type: ContentType | undefined
 // Finds counted requests that could have been free, because a free request has the same answer. Source: contract.md
 // sections 3 to 5.
 
-export type Saving = {
+export type FreeEquivalent = {
   /** What makes the request counted, in query syntax: `per_page=20&page=1`. Contains no free text of clients. */
   readonly text: string;
   /** The free request that has the same answer. */
@@ -91,9 +91,9 @@ type Step = {
 };
 
 /** Null for a free request, and for a counted one that no free request can replace. */
-export function savingOf(request: ApiRequest, type: ContentType | undefined): Saving | null {
-  if (type === undefined || !meter(request, type).counted) return null;
-  const steps = stepsOf(request, type);
+export function findFreeEquivalent(request: ApiRequest, type: ContentType | undefined): FreeEquivalent | null {
+  if (type === undefined || !priceRequest(request, type).counted) return null;
+  const steps = findSteps(request, type);
   if (!isFree(request, steps, type)) return null;
   const needed = steps.reduce((some, step) => {
     const others = some.filter((one) => one !== step);
@@ -110,10 +110,10 @@ function applySteps(request: ApiRequest, steps: readonly Step[]): ApiRequest {
 }
 
 function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType): boolean {
-  return !meter(applySteps(request, steps), type).counted;
+  return !priceRequest(applySteps(request, steps), type).counted;
 }
 
-function stepsOf({ route, parameters }: ApiRequest, type: ContentType): readonly Step[] {
+function findSteps({ route, parameters }: ApiRequest, type: ContentType): readonly Step[] {
   if (route.kind === "entry") return namesNoRelation(parameters, type) ? [without("populate")] : [];
   if (route.kind !== "list") return [];
   return [
@@ -140,16 +140,16 @@ function isDefaultSort({ sort: text }: RequestParameters, type: ContentType): bo
 }
 
 function showsAll(fields: string, type: ContentType): boolean {
-  if (lengthOf(fields) > MAX_NAMES_LENGTH) return false;
-  return namesOf(shownOfNames(type, readNames(fields))) === namesOf(shownOfList(type));
+  if (countCharacters(fields) > MAX_NAMES_LENGTH) return false;
+  return listNames(shownOfNames(type, readNames(fields))) === listNames(shownOfList(type));
 }
 
-function namesOf({ fields, timestamps }: Shown): string {
+function listNames({ fields, timestamps }: Shown): string {
   return [...fields.map(({ name }) => name), ...timestamps].join();
 }
 
 function namesNoRelation({ populate = "" }: RequestParameters, type: ContentType): boolean {
-  if (lengthOf(populate) > MAX_NAMES_LENGTH) return false;
+  if (countCharacters(populate) > MAX_NAMES_LENGTH) return false;
   const names = readNames(populate);
   return !type.fields.some((field) => field.type === "relation" && names.includes(field.name));
 }

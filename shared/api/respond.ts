@@ -2,18 +2,18 @@
  * Joins the pipeline from a raw request to its answer. The answer comes from the tree when the shape is free and the
  * app has a tree, otherwise from the database.
  */
-import { DatabaseFault, type FaultReason } from "../database/fault.ts";
-import { type Address, addressOf } from "./address.ts";
+import { DatabaseFault, type FaultReason } from "../database/errors.ts";
+import { type Address, findAddress } from "./address.ts";
 import {
   type Answer,
   type Body,
   bodyAnswer,
-  bodyOf,
   type CachePolicy,
-  type Circumstances,
   isWholeBody,
   listBody,
+  makeBody,
   preflightAnswer,
+  type RequestContext,
   refusalAnswer,
 } from "./answer.ts";
 import { APP_KEY, type App, type ContentType, defaultPerPage, findType } from "./catalog.ts";
@@ -29,7 +29,14 @@ import {
   unknownAppKey,
 } from "./errors.ts";
 import { type Plan, planRequest } from "./plan.ts";
-import { type FreeShape, isCountedShape, type Metering, meter, type Saving, savingOf } from "./pricing.ts";
+import {
+  type FreeEquivalent,
+  type FreeShape,
+  findFreeEquivalent,
+  isCountedShape,
+  type Price,
+  priceRequest,
+} from "./pricing.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
 
 /** The client has disconnected, so nobody waits for the answer. */
@@ -51,28 +58,28 @@ export type Sources = {
   readonly findApp: (appKey: string, gone: AbortSignal) => Promise<App | null>;
   /** `since` is as in IncomingRequest. */
   readonly answer: (app: App, plan: Plan, gone: AbortSignal, since?: number) => Promise<Body | Refusal>;
-  /** Absent when readings are not remembered. */
-  readonly readings?: Readings;
+  /** Absent when resolved requests are not remembered. */
+  readonly resolvedRequests?: ResolvedRequests;
   /** Called with the error that causes a 500. */
   readonly onError: (error: unknown) => void;
 };
 
-/** Remembers the readings of earlier requests. A reading is valid only as long as its app is the same object. */
-export type Readings = {
-  readonly find: (raw: RawRequest) => Reading | null;
-  readonly keep: (raw: RawRequest, reading: Reading) => void;
+/** Remembers resolved requests. One is valid only as long as its app is the same object. */
+export type ResolvedRequests = {
+  readonly find: (raw: RawRequest) => ResolvedRequest | null;
+  readonly keep: (raw: RawRequest, resolved: ResolvedRequest) => void;
 };
 
 export type Reply =
   | { readonly kind: "preflight" }
-  /** `circumstances` is null when the app is unknown: such requests are never counted. */
-  | { readonly kind: "refused"; readonly refusal: Refusal; readonly circumstances: Circumstances | null }
+  /** `context` is null when the app is unknown: such requests are never counted. */
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly context: RequestContext | null }
   | Found;
 
 export type Found = {
   readonly kind: "found";
   readonly body: Body;
-  readonly circumstances: Circumstances;
+  readonly context: RequestContext;
   /** While this returns true, the same target has the same answer. Null when that cannot be checked. */
   readonly isCurrent: CurrentCheck | null;
 };
@@ -94,40 +101,41 @@ export function respond(raw: IncomingRequest, sources: Sources): Promise<Reply> 
 
 async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft: number): Promise<Reply> {
   const { gone = neverGone, since } = raw;
-  const before = sources.readings?.find(raw) ?? null;
+  const before = sources.resolvedRequests?.find(raw) ?? null;
   const request = before?.request ?? readRequest(raw);
   if (request.kind === "preflight") return request;
-  if (isRefusal(request)) return { kind: "refused", refusal: request, circumstances: null };
+  if (isRefusal(request)) return { kind: "refused", refusal: request, context: null };
   const known = await guarded(sources, () => findApp(request.appKey, sources, gone));
-  if (isRefusal(known)) return { kind: "refused", refusal: known, circumstances: null };
+  if (isRefusal(known)) return { kind: "refused", refusal: known, context: null };
 
   const { app, tree } = known;
-  const reading = before?.app === app ? before : readFor(app, request);
-  const { metering, saving, plan } = reading;
+  const resolved = before?.app === app ? before : resolveRequest(app, request);
+  const { price, freeEquivalent, plan } = resolved;
   const result = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
-    : await answerPlan(reading, plan, tree, { sources, gone, since, isLast: restartsLeft === 0 });
+    : await answerPlan(resolved, plan, tree, { sources, gone, since, isLast: restartsLeft === 0 });
   if (result === null) return respondFrom(raw, sources, restartsLeft - 1);
   const { outcome, fromTree, isCurrent } = result;
-  // Readings of requests that the server turns away would displace those of requests that it answers.
-  if (reading !== before && !(isRefusal(outcome) && isTemporary(outcome))) sources.readings?.keep(raw, reading);
+  // Resolved requests that the server turns away would displace those of requests that it answers.
+  if (resolved !== before && !(isRefusal(outcome) && isTemporary(outcome)))
+    sources.resolvedRequests?.keep(raw, resolved);
   const { route, likeFields } = request;
   const type = route.kind === "catalog" ? null : route.slug;
-  const circumstances = { appKey: app.key, type, metering, saving, fromTree, likeFields };
+  const context = { appKey: app.key, type, price, freeEquivalent, fromTree, likeFields };
   return isRefusal(outcome)
-    ? { kind: "refused", refusal: outcome, circumstances }
-    : { kind: "found", body: outcome, circumstances, isCurrent };
+    ? { kind: "refused", refusal: outcome, context }
+    : { kind: "found", body: outcome, context, isCurrent };
 }
 
 /** The HTTP answer that carries the reply. */
-export function answerOf(reply: Reply, policy: CachePolicy, ifNoneMatch: string | undefined): Answer {
+export function renderReply(reply: Reply, policy: CachePolicy, ifNoneMatch: string | undefined): Answer {
   switch (reply.kind) {
     case "preflight":
       return preflightAnswer();
     case "refused":
-      return refusalAnswer(reply.refusal, reply.circumstances, policy.tagged);
+      return refusalAnswer(reply.refusal, reply.context, policy.tagged);
     case "found":
-      return bodyAnswer(reply.body, reply.circumstances, policy, ifNoneMatch);
+      return bodyAnswer(reply.body, reply.context, policy, ifNoneMatch);
   }
 }
 
@@ -154,18 +162,18 @@ type AnswerContext = {
 
 /** Null when a build has replaced the tree meanwhile, unless `isLast`: the request has to start over. */
 async function answerPlan(
-  { app, request, metering }: Reading,
+  { app, request, price }: ResolvedRequest,
   plan: Plan,
   tree: AppTree | null,
   { sources, gone, since, isLast }: AnswerContext,
 ): Promise<Result | null> {
-  const { shape } = metering;
+  const { shape } = price;
   if (!isCountedShape(shape) && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, shape));
     // A build may just have deleted the file: then it has already replaced the app's state, which isCurrentOnDisk
     // notices.
     if (!isFile(outcome) && !isLast && !tree.isCurrentOnDisk()) return null;
-    if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
+    if (outcome !== null) return { fromTree: true, outcome, isCurrent: openCurrentCheck(tree, outcome) };
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan, gone(), since));
   return { fromTree: false, isCurrent: null, outcome };
@@ -218,7 +226,7 @@ async function answerFromTree(
   shape: FreeShape,
 ): Promise<Body | TreeBody | Refusal | null> {
   const type = "type" in plan ? plan.type : undefined;
-  const address = addressOf(request, shape, type);
+  const address = findAddress(request, shape, type);
   const body = address === null ? null : await tree.read(address);
   if (body !== null) return isWholeBody(body.bytes) ? body : null;
   if (plan.kind === "entry") return entryNotFound();
@@ -226,26 +234,26 @@ async function answerFromTree(
   if (shape === "filter") return emptyList(plan.page, defaultPerPage(plan.type), 0);
   const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
   if (first === null || !isWholeBody(first.bytes)) return null;
-  const { per_page, total } = metaOf(first);
+  const { per_page, total } = readMeta(first);
   return emptyList(plan.page, per_page, total);
 }
 
 /** The answer to a page behind the last, or to a filter that nothing matches. The tree needs no file for it. */
 function emptyList(page: bigint, perPage: number, total: number): Body {
-  return bodyOf(listBody([], { page, perPage, total }));
+  return makeBody(listBody([], { page, perPage, total }));
 }
 
 /**
  * Reads both from one file, and not `per_page` from the app: a build replaces the file before the app's state. Parses
  * only what is behind the entries: all of a long page would hold up other requests for milliseconds.
  */
-function metaOf({ bytes }: TreeBody): { readonly per_page: number; readonly total: number } {
+function readMeta({ bytes }: TreeBody): { readonly per_page: number; readonly total: number } {
   const meta = bytes.toString("utf8", bytes.lastIndexOf('"meta":'));
   return (JSON.parse(`{${meta}`) as { meta: { per_page: number; total: number } }).meta;
 }
 
 /** Only an answer that is the body of one file can be checked for changes. Null for all others. */
-function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): CurrentCheck | null {
+function openCurrentCheck(tree: AppTree, outcome: Body | TreeBody | Refusal): CurrentCheck | null {
   return isFile(outcome) ? () => tree.isCurrent() && outcome.isCurrent() : null;
 }
 
@@ -255,19 +263,26 @@ function isFile(outcome: Body | TreeBody | Refusal | null): outcome is TreeBody 
 
 // Determines what a request means to an app: everything that is known before its answer is.
 
-export type Reading = {
+export type ResolvedRequest = {
   readonly app: App;
   readonly request: ApiRequest;
   /** Undefined for the catalog, and when the app has no such type. */
   readonly type: ContentType | undefined;
-  readonly metering: Metering;
+  readonly price: Price;
   readonly plan: Plan | Refusal;
   /** How a counted request could have been free; null when it could not, or is free. */
-  readonly saving: Saving | null;
+  readonly freeEquivalent: FreeEquivalent | null;
 };
 
-export function readFor(app: App, request: ApiRequest): Reading {
+export function resolveRequest(app: App, request: ApiRequest): ResolvedRequest {
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
-  const metering = meter(request, type);
-  return { app, request, type, metering, plan: planRequest(request, type), saving: savingOf(request, type) };
+  const price = priceRequest(request, type);
+  return {
+    app,
+    request,
+    type,
+    price,
+    plan: planRequest(request, type),
+    freeEquivalent: findFreeEquivalent(request, type),
+  };
 }

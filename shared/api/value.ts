@@ -1,5 +1,5 @@
 /**
- * Parses the texts of values: numbers, instants, days, booleans and UUIDs. A text that cannot be read gives null. No
+ * Parses the texts of values: numbers, timestamps, days, booleans and UUIDs. A text that cannot be read gives null. No
  * other code parses them: SQL never casts text from users. Source: shared/contract.md sections 3 and 4.
  */
 
@@ -37,7 +37,7 @@ export function readUuid(text: string): string | null {
  * Milliseconds since 1970. A text without an offset is UTC, a date alone is its midnight in UTC, and a space before the
  * offset is the `+` that form decoding replaced. Fractions of a millisecond are cut off, as in storage.
  */
-export function readInstant(text: string): number | null {
+export function readTimestamp(text: string): number | null {
   const midnight = readMidnight(text);
   if (midnight !== null) return midnight;
   const match = INSTANT.exec(text);
@@ -50,10 +50,10 @@ export function readInstant(text: string): number | null {
   return start + minutes * 60_000 + Number(second) * 1_000 + Number(fraction.padEnd(3, "0").slice(0, 3));
 }
 
-/** The day of a date, or the UTC day of an instant: milliseconds since 1970 at its midnight. */
+/** The day of a date, or the UTC day of a timestamp: milliseconds since 1970 at its midnight. */
 export function readDay(text: string): number | null {
-  const instant = readInstant(text);
-  return instant === null ? null : Math.floor(instant / 86_400_000) * 86_400_000;
+  const timestamp = readTimestamp(text);
+  return timestamp === null ? null : Math.floor(timestamp / 86_400_000) * 86_400_000;
 }
 
 /** Whether the text is an existing day, `YYYY-MM-DD`, of the years 0001 to 9999: PostgreSQL has no year 0. */
@@ -71,8 +71,8 @@ function readMidnight(text: string): number | null {
   return date.getUTCMonth() === month - 1 ? date.getTime() : null;
 }
 
-/** `2026-01-20T15:30:00.000+00:00`. These texts sort like the instants, whatever the year. */
-export function formatInstant(milliseconds: number): string {
+/** `2026-01-20T15:30:00.000+00:00`. These texts sort like the timestamps, whatever the year. */
+export function formatTimestamp(milliseconds: number): string {
   return beyondYears(milliseconds) ?? new Date(milliseconds).toISOString().replace("Z", "+00:00");
 }
 
@@ -81,7 +81,7 @@ export function formatDay(milliseconds: number): string {
   return beyondYears(milliseconds) ?? new Date(milliseconds).toISOString().slice(0, 10);
 }
 
-/** The spelling of an instant that an offset moved out of the years 0 to 9999: sorts before or after all. Else null. */
+/** The spelling of a timestamp that an offset moved out of the years 0 to 9999: sorts before or after all. Else null. */
 function beyondYears(milliseconds: number): string | null {
   const year = new Date(milliseconds).getUTCFullYear();
   if (year < 0) return "-";
@@ -94,7 +94,7 @@ export function readNames(text: string): string[] {
 }
 
 /** The length of a text in code points (shared/contract.md section 3). */
-export function lengthOf(text: string): number {
+export function countCharacters(text: string): number {
   let length = 0;
   for (const _ of text) length++;
   return length;

@@ -4,7 +4,7 @@
  */
 import { pause } from "../async.ts";
 import { type Query, type Row, sql } from "../sql/query.ts";
-import { DatabaseFault } from "./fault.ts";
+import { DatabaseFault } from "./errors.ts";
 
 export type Session = {
   /** Runs one statement. Throws a DatabaseFault when the database is unavailable, too slow or too busy. */

@@ -108,11 +108,11 @@ export function schemaIndexes(): readonly SchemaIndex[] {
 
 /** Whether two statements that create an index, in our spelling or in that of pg_get_indexdef, make the same of it. */
 export function makeSameIndex(one: string, other: string): boolean {
-  return plainOf(one) === plainOf(other);
+  return normalizeStatement(one) === normalizeStatement(other);
 }
 
 /** What follows ON, without what PostgreSQL adds to it. */
-function plainOf(statement: string): string {
+function normalizeStatement(statement: string): string {
   const [, on = ""] = / (ON precast\..*)$/s.exec(statement) ?? [];
   return on
     .replaceAll(/ USING btree|::text/g, "")

@@ -1,7 +1,7 @@
 /** Creates or upgrades the schema `precast` from the numbered files in this folder, under an advisory lock. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Database, Session } from "../database/database.ts";
-import { isDuplicate } from "../database/fault.ts";
+import { isDuplicate } from "../database/errors.ts";
 import { sql } from "../sql/query.ts";
 
 const FOLDER = new URL("../schema/", import.meta.url);

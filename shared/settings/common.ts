@@ -6,7 +6,7 @@ import type { ZodType } from "zod";
 import * as z from "zod";
 import { APP_KEY, isMediaBaseUrl } from "../api/catalog.ts";
 import { isDate } from "../api/value.ts";
-import { flag, matching, optional, several, whole } from "./zod.ts";
+import { flag, integer, matching, optional, several } from "./zod.ts";
 
 export type Setting<T = unknown> = {
   /** In commander's syntax: `--out <dir>`. Null for a secret: other users of the machine can read command lines. */
@@ -73,7 +73,7 @@ export const CHOOSING = {
   fix: setting("--fix", "apply the safe recommendations, without blocking writers", () => flag()),
   watch: setting("--watch", "build the tree, and rebuild it whenever content changes", () => flag()),
   sample: setting("--sample <number>", "compute this many answers of each app, evenly spread, instead of all", () =>
-    optional(whole(1, 1_000_000_000)),
+    optional(integer(1, 1_000_000_000)),
   ),
   since: setting("--since <date>", "first day, in UTC", () => optional(day())),
   until: setting("--until <date>", "last day, in UTC", () => optional(day())),

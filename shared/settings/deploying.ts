@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { type Setting, setting } from "./common.ts";
-import { flag, matching, optional, whole } from "./zod.ts";
+import { flag, integer, matching, optional } from "./zod.ts";
 
 /** A credential: read from the environment only, and never printed. */
 const secret = (env: string, describes: string): Setting<string | null> => ({
@@ -55,10 +55,10 @@ const httpMethod = () => matching(/^[A-Z]+$/, "must be an HTTP method in capital
 
 export const DEPLOYING = {
   concurrency: setting("--concurrency <number>", "number of concurrent requests to the store, 16 by default", () =>
-    whole(1, 256).default(16),
+    integer(1, 256).default(16),
   ),
   maxDelete: setting("--max-delete <number>", "refuse to delete more files than this, 256 by default", () =>
-    whole(0, 1_000_000_000).default(256),
+    integer(0, 1_000_000_000).default(256),
   ),
   force: setting(
     "--force",
@@ -66,12 +66,12 @@ export const DEPLOYING = {
     () => flag(),
   ),
   retries: setting("--retries <number>", "retries of a request after a transient fault, 7 by default", () =>
-    whole(0, 100).default(7),
+    integer(0, 100).default(7),
   ),
   timeout: setting(
     "--timeout <seconds>",
     "seconds that a request may take, 30 by default; large bodies may take longer",
-    () => whole(1, 3_600).default(30),
+    () => integer(1, 3_600).default(30),
   ),
   endpoint: setting(
     "--endpoint <url>",
@@ -134,7 +134,7 @@ export const DEPLOYING = {
     () => optional(webAddress()),
   ),
   waitLimit: setting("--wait-limit <seconds>", "seconds that --wait-visible waits, 120 by default", () =>
-    whole(1, 86_400).default(120),
+    integer(1, 86_400).default(120),
   ),
   state: setting(
     "--state <target>",

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { DEFAULT_CACHE_POLICY } from "../api/answer.ts";
 import { postgresUrl, setting } from "./common.ts";
-import { flag, matching, optional, several, whole } from "./zod.ts";
+import { flag, integer, matching, optional, several } from "./zod.ts";
 
 /** Separated by blanks, not commas: a password in a URL may contain a comma, but no blank. */
 const postgresUrls = () => several(/\s+/, postgresUrl()).default([]);
@@ -23,16 +23,16 @@ export const SERVING = {
   maxReplicaLag: setting(
     "--max-replica-lag <seconds>",
     "maximum lag of a replica in seconds, 5 by default; the primary answers in place of a replica that is further behind",
-    () => whole(1, 3_600).default(5),
+    () => integer(1, 3_600).default(5),
   ),
   host: setting("--host <address>", "address to listen on, 127.0.0.1 by default", () => host().default("127.0.0.1")),
   port: setting("--port <number>", "port to listen on, 3000 by default, 0 for any", () =>
-    whole(0, 65_535).default(3000),
+    integer(0, 65_535).default(3000),
   ),
   adminPort: setting(
     "--admin-port <number>",
     "port for /healthz, /readyz and /metrics, 0 for any; without it, no admin port is opened",
-    () => optional(whole(0, 65_535)),
+    () => optional(integer(0, 65_535)),
   ),
   adminHost: setting("--admin-host <address>", "address that the admin port listens on, 127.0.0.1 by default", () =>
     host().default("127.0.0.1"),
@@ -43,32 +43,32 @@ export const SERVING = {
     () => optional(z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(", ")}`)),
   ),
   workers: setting("--workers <number>", "number of processes that answer on the port, 1 by default", () =>
-    whole(1, 256).default(1),
+    integer(1, 256).default(1),
   ),
   drain: setting(
     "--drain <seconds>",
     "seconds that open requests may take once the server is told to stop, 10 by default",
-    () => whole(0, 3_600).default(10),
+    () => integer(0, 3_600).default(10),
   ),
   maxConnections: setting(
     "--max-connections <number>",
     "maximum number of client connections, for all workers together, 10000 by default",
-    () => whole(1, 1_000_000).default(10000),
+    () => integer(1, 1_000_000).default(10000),
   ),
   connections: setting(
     "--connections <number>",
     "maximum number of concurrent live queries on PostgreSQL, and on each replica, for all workers together, 10 by default; each ledger uses one more connection",
-    () => whole(1, 1_000).default(10),
+    () => integer(1, 1_000).default(10),
   ),
   queue: setting(
     "--queue <number>",
     "maximum number of live queries that wait for others to end, for all workers together, 200 by default; further ones are refused at once",
-    () => whole(0, 100_000).default(200),
+    () => integer(0, 100_000).default(200),
   ),
   memoryCache: setting(
     "--memory-cache <megabytes>",
     "memory for repeated answers, a quarter of it for answers from the database, for all workers together, 64 MB by default, 0 for none",
-    () => whole(0, 1_000_000).default(64),
+    () => integer(0, 1_000_000).default(64),
   ),
   ledgerSync: setting(
     "--ledger-sync",

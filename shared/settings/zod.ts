@@ -15,7 +15,7 @@ export const flag = () =>
     .default(false);
 
 /** The text of a whole number. */
-export function whole(least: number, most: number) {
+export function integer(least: number, most: number) {
   const error = `must be a whole number from ${least} to ${most}`;
   return matching(/^\d+$/, error).pipe(z.coerce.number<string>().min(least, error).max(most, error));
 }

@@ -128,10 +128,10 @@ export function isContainable(column: Column): column is Field {
 
 /** SQL of the entries column that holds a field's values; null when there is none. NULL in it means no value. */
 export function storedIn(column: Column, slots: Slots): string | null {
-  return column.type === "timestamp" ? `e.${column.name}` : slotOf(column, slots);
+  return column.type === "timestamp" ? `e.${column.name}` : findSlot(column, slots);
 }
 
-function slotOf(column: Column, slots: Slots): string | null {
+function findSlot(column: Column, slots: Slots): string | null {
   const slot = slots.slotOf(column);
   return slot === null ? null : `e.${slot}`;
 }
@@ -149,8 +149,8 @@ export function storedOperand(column: Column, value: string): string {
 }
 
 /**
- * Converts a canonical instant into text that PostgreSQL can read. PostgreSQL has no year 0000, and `-` and `~`, which
- * stand for instants before and after the years of four digits, are not its syntax: all of them become infinities.
+ * Converts a canonical timestamp into text that PostgreSQL can read. PostgreSQL has no year 0000, and `-` and `~`, which
+ * stand for timestamps before and after the years of four digits, are not its syntax: all of them become infinities.
  */
 function timestampOperand(text: string): string {
   if (text === "~") return "infinity";
@@ -164,18 +164,18 @@ function timestampOperand(text: string): string {
  */
 export function equalsAny(sql: string, values: readonly string[], type: string, bind: Bind): string {
   if (values.length === 0 || values.length > MAX_PLACEHOLDERS) return `${sql} = ANY (${bind(values)}::${type}[])`;
-  const placeholders = placeholdersOf(values, type, bind);
+  const placeholders = bindEach(values, type, bind);
   return placeholders.length === 1 ? `${sql} = ${placeholders[0]}` : `${sql} = ANY (ARRAY[${placeholders.join(", ")}])`;
 }
 
-function placeholdersOf(values: readonly string[], type: string, bind: Bind): string[] {
+function bindEach(values: readonly string[], type: string, bind: Bind): string[] {
   return values.map((value) => `${bind(value)}::${type}`);
 }
 
 /** SQL of an array of the condition's values, each of them once, as the column that stores the field holds them. */
 export function operandsSql({ column, values }: EqualsCondition, bind: Bind): string {
   const operands = new Set(values.map((value) => storedOperand(column, value)));
-  return `ARRAY[${placeholdersOf([...operands], storedType(column), bind).join(", ")}]`;
+  return `ARRAY[${bindEach([...operands], storedType(column), bind).join(", ")}]`;
 }
 
 // Reads the slots of a type: the shared, indexed columns of the entries table that hold its filtered and sorted
@@ -251,7 +251,7 @@ export function cacheSlots(cache: SlotCache, key: string, slots: Slots): void {
 }
 
 /** SQL of one row `total`: the number of published entries of a type, from the kept counts (schema/0007_counts.sql). */
-export function totalOf(typeId: string): string {
+export function keptTotalSql(typeId: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = ${typeId}`;
 }
 
@@ -263,5 +263,5 @@ const MAX_SMALL_ENTRIES = 1_000;
 
 /** SQL of a boolean: whether the type has at most MAX_SMALL_ENTRIES published entries. */
 export function isSmallSql(typeId: string): string {
-  return `(${totalOf(typeId)}) <= ${MAX_SMALL_ENTRIES}`;
+  return `(${keptTotalSql(typeId)}) <= ${MAX_SMALL_ENTRIES}`;
 }

@@ -4,14 +4,14 @@
  */
 import type { Column } from "../api/catalog.ts";
 import type { Condition, EqualsCondition } from "../api/filter.ts";
-import { equalsAny, type Slots, storedOperand, totalOf } from "./columns.ts";
+import { equalsAny, keptTotalSql, type Slots, storedOperand } from "./columns.ts";
 import { elementSlot, MAX_COUNTED_SIZE } from "./conditions.ts";
 import { type Bind, type Query, type Row, TYPES_OF_APP } from "./query.ts";
 
 /** SQL of one row `total`: the number of entries that meet the conditions. Null when no maintained count gives it. */
 export function maintainedCount(conditions: readonly Condition[], slots: Slots, bind: Bind): string | null {
   const [one, other, ...more] = conditions;
-  if (one === undefined) return totalOf(slots.typeId);
+  if (one === undefined) return keptTotalSql(slots.typeId);
   if (more.length > 0) return null;
   if (other === undefined) return isEqual(one) ? totalOfOne(one, slots, bind) : null;
   return isEqual(one) && isEqual(other) ? totalOfBoth(one, other, slots, bind) : null;
@@ -25,8 +25,8 @@ function totalOfOne(condition: EqualsCondition, slots: Slots, bind: Bind): strin
   const { column } = condition;
   const slot = column.multiple ? elementSlot(condition, slots) : isCounted(column) ? slots.slotOf(column) : null;
   if (slot === null) return null;
-  const equal = totalIn(slots, slot, operandsOf(condition), bind);
-  return condition.negated ? differenceSql(totalOf(slots.typeId), equal) : equal;
+  const equal = totalIn(slots, slot, listOperands(condition), bind);
+  return condition.negated ? differenceSql(keptTotalSql(slots.typeId), equal) : equal;
 }
 
 /** Null for two negated conditions, which are rare. */
@@ -44,10 +44,10 @@ function totalOfPairs(one: EqualsCondition, other: EqualsCondition, slots: Slots
   if (first === null || second === null || first === second) return null;
   if (first > second) return totalOfPairs(other, one, slots, bind);
   if (!slots.paired.includes(first) || !slots.paired.includes(second)) return null;
-  const [firsts, seconds] = [operandsOf(one), operandsOf(other)];
+  const [firsts, seconds] = [listOperands(one), listOperands(other)];
   const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > MAX_COUNTED_SIZE);
   if (isTooLong || firsts.length * seconds.length > MAX_PAIRS) return null;
-  const pairs = firsts.flatMap((value) => seconds.map((another) => pairOf(value, another)));
+  const pairs = firsts.flatMap((value) => seconds.map((another) => writePair(value, another)));
   return totalIn(slots, `${first} ${second}`, pairs, bind);
 }
 
@@ -55,7 +55,7 @@ function totalOfPairs(one: EqualsCondition, other: EqualsCondition, slots: Slots
 const MAX_PAIRS = 100;
 
 /** The key under which a pair of values is counted, as the SQL function precast.pair_of forms it. */
-function pairOf(one: string, other: string): string {
+function writePair(one: string, other: string): string {
   return `${Buffer.byteLength(one)} ${one}${other}`;
 }
 
@@ -70,7 +70,7 @@ function isCounted({ type }: Column): boolean {
   return type === "select" || type === "boolean" || type === "relation";
 }
 
-function operandsOf({ column, values }: EqualsCondition): string[] {
+function listOperands({ column, values }: EqualsCondition): string[] {
   return values.map((value) => storedOperand(column, value));
 }
 
@@ -91,32 +91,32 @@ function valueCountSql(typeId: string, slot: string): string {
 
 /** The number of published entries of each published type: rows of [slug, count]. */
 export function entryCountsQuery(appKey: string): Query {
-  const text = `SELECT type.slug, (${totalOf("type.id")})::text
+  const text = `SELECT type.slug, (${keptTotalSql("type.id")})::text
 FROM ${TYPES_OF_APP}`;
   return { text, values: [appKey], recurringPlan: "generic" };
 }
 
 /** Published entries by slug, from the rows of entryCountsQuery. */
-export function countsOf(rows: readonly Row[]): Map<string, number> {
+export function readCounts(rows: readonly Row[]): Map<string, number> {
   return new Map(rows.map(([slug, count]) => [slug as string, Number(count)]));
 }
 
-// Builds the query for the edition of content types, which identifies the state of their entries.
+// Builds the query for the content version of content types, which identifies the state of their entries.
 
 /**
- * The edition of the published types among `slugs`: one row with a text that stays the same only while the entries of
+ * The content version of the published types among `slugs`: one row with a text that stays the same only while the entries of
  * all of them do (schema/0007_counts.sql). Queries of entries also return it, for the snapshot in which they see them.
  */
-export function editionQuery(appKey: string, slugs: readonly string[]): Query {
-  const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;
+export function contentVersionQuery(appKey: string, slugs: readonly string[]): Query {
+  const text = `SELECT ${CONTENT_VERSION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;
   return { text, values: [appKey, slugs], recurringPlan: "generic" };
 }
 
-/** SQL of the edition of the row `type`. It contains the slug, because two types may swap slugs, and never a space. */
-export function editionOf(typeId: string): string {
+/** SQL of the content version of the row `type`. It contains the slug, because two types may swap slugs, and never a space. */
+export function contentVersionSql(typeId: string): string {
   return `(type.slug || ':' || ${typeId} || ':' || (
     SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = ${typeId}))`;
 }
 
-/** SQL aggregate: the editions of the selected types, joined by spaces. */
-export const EDITION = `string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)`;
+/** SQL aggregate: the content versions of the selected types, joined by spaces. */
+export const CONTENT_VERSION = `string_agg(${contentVersionSql("type.id")}, ' ' ORDER BY type.id)`;

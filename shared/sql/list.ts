@@ -4,7 +4,7 @@
  */
 import { type Condition, type EqualsCondition, isNegated } from "../api/filter.ts";
 import type { ListPlan } from "../api/plan.ts";
-import { operandsSql, type Slots, storedIn, totalOf } from "./columns.ts";
+import { keptTotalSql, operandsSql, type Slots, storedIn } from "./columns.ts";
 import { findIndex, isPrefix, isTrigramServed, testSql, textsIn } from "./conditions.ts";
 import { differenceSql, keptWithValue, maintainedCount } from "./counts.ts";
 import {
@@ -16,6 +16,7 @@ import {
   limitSql,
   NEWEST_FIRST,
   offsetSql,
+  openStatement,
   type Parts,
   pageQuery,
   placedSql,
@@ -23,7 +24,6 @@ import {
   recurring,
   type Statement,
   sortKeys,
-  statementOf,
   storedKeys,
 } from "./page.ts";
 import { MAX_PLACEHOLDERS, type Query } from "./query.ts";
@@ -33,7 +33,7 @@ type Strategy = "merged" | "gathered" | "direct" | "ordered" | "adaptive";
 
 /** Builds the query of one page of a list. Its rows are those of pageQuery. */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
-  const statement = statementOf(appKey, plan, slots);
+  const statement = openStatement(appKey, plan, slots);
   const strategy = choose(plan, slots);
   switch (strategy) {
     case "merged":
@@ -188,7 +188,7 @@ function totalSql(statement: Statement, tests: readonly string[], { conditions }
   const [only, ...others] = conditions;
   if (only?.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, tests);
   const excluded = testSql({ ...only, negated: false }, slots, statement.values.bind);
-  return differenceSql(totalOf(statement.typeId), countSql(statement, [excluded]));
+  return differenceSql(keptTotalSql(statement.typeId), countSql(statement, [excluded]));
 }
 
 type PageParts = Omit<Parts, "total">;

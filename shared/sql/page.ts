@@ -5,7 +5,7 @@ import { type Sort, showsRichText } from "../api/columns.ts";
 import type { ListPlan, SearchPlan } from "../api/plan.ts";
 import { entryColumns, isSmallSql, orderKeySql, type Slots } from "./columns.ts";
 import { isTrigramServed } from "./conditions.ts";
-import { editionOf } from "./counts.ts";
+import { contentVersionSql } from "./counts.ts";
 import { collectValues, type Query, type Values } from "./query.ts";
 
 /**
@@ -22,11 +22,11 @@ export type Statement = {
   readonly isSmall: boolean;
 };
 
-export function statementOf(appKey: string, plan: ListPlan | SearchPlan, slots: Slots): Statement {
+export function openStatement(appKey: string, plan: ListPlan | SearchPlan, slots: Slots): Statement {
   const values = collectValues(appKey, plan.type.slug, slots.map);
   const columns = entryColumns(showsRichText(plan.shown));
   const { typeId, isSmall } = slots;
-  return { typeId, perPage: plan.perPage, offset: offsetOf(plan), values, columns, isSmall };
+  return { typeId, perPage: plan.perPage, offset: findOffset(plan), values, columns, isSmall };
 }
 
 /** The SQL parts from which pageQuery builds a query. */
@@ -43,14 +43,14 @@ export type Parts = {
 const MAX_PAGE_BYTES = 500_000_000;
 
 /**
- * Builds a query with one row of [total, edition, page]. The page is one text, which takes less time to send and to
+ * Builds a query with one row of [total, content version, page]. The page is one text, which takes less time to send and to
  * read than a row for each entry: readEntryLines reads it. It is null when it holds no entry, and empty
  * when it is too long. No row when the type does not exist or is not published, when its slots have changed, or when it
  * is no longer small.
  */
 export function pageQuery({ typeId, values, isSmall }: Statement, { tables, page, order, total }: Parts): Query {
   const entry = "page.id, page.data, coalesce(page.rich, ''), page.published_at, page.created_at, page.updated_at";
-  const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT counted.total::text, ${editionOf(typeId)}, (
+  const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT counted.total::text, ${contentVersionSql(typeId)}, (
   SELECT CASE WHEN octet_length(lines) > ${MAX_PAGE_BYTES} THEN '' ELSE lines END FROM (
     SELECT string_agg(concat_ws(E'\\t', ${entry}), E'\\n' ORDER BY ${order}) AS lines FROM (${page}) AS page) AS joined)
 FROM precast.content_types AS type
@@ -127,7 +127,7 @@ export function offsetSql({ offset, values }: Statement): string {
 const MAX_OFFSET = 2n ** 63n - 1n;
 
 /** How many entries come before the page; no more than PostgreSQL can count. */
-function offsetOf({ page, perPage }: Pick<ListPlan, "page" | "perPage">): bigint {
+function findOffset({ page, perPage }: Pick<ListPlan, "page" | "perPage">): bigint {
   const offset = (page - 1n) * BigInt(perPage);
   return offset > MAX_OFFSET ? MAX_OFFSET : offset;
 }

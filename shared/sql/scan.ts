@@ -2,7 +2,7 @@
  * Builds pages that a scan in the list's order finds: from the start, from the nearer end, until it takes too long, or
  * only where finding all matches takes longer (the adaptive plan).
  */
-import { totalOf } from "./columns.ts";
+import { keptTotalSql } from "./columns.ts";
 import {
   fromSql,
   keyColumns,
@@ -104,7 +104,7 @@ const PATIENCE = 2;
  */
 export function adaptiveSql(statement: Statement, plan: AdaptivePlan): string {
   const { from, scan, keys, total, before, share, pace, ends } = plan;
-  const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
+  const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${keptTotalSql(statement.typeId)})`;
   const isMany = `(SELECT total::float8 * total * ${pace} > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
   // OFFSET 0 keeps the planner from merging the subquery: the matches are found first and then sorted.

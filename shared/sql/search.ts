@@ -9,6 +9,7 @@ import {
   gatheredSql,
   lookupSql,
   offsetSql,
+  openStatement,
   type Parts,
   pageQuery,
   placedSql,
@@ -16,7 +17,6 @@ import {
   type SortKey,
   type Statement,
   sortKeys,
-  statementOf,
   storedKeys,
 } from "./page.ts";
 import type { Query } from "./query.ts";
@@ -24,7 +24,7 @@ import { adaptiveSql, endingFrom, scanSql } from "./scan.ts";
 
 /** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
-  const statement = statementOf(appKey, plan, slots);
+  const statement = openStatement(appKey, plan, slots);
   const scanned = scannedOrder(plan, slots);
   const tests = plan.conditions.map((condition) => testSql(condition, slots, statement.values.bind));
   const served = tests.filter((_, index) => findIndex(plan.conditions[index] as Condition, slots) === "ordered");
@@ -243,11 +243,11 @@ function relevanceOrder(words: readonly string[]): SearchOrder {
   const complete = `(${each((_, index) => `whole.count_${index} > 0`, " AND ")})`;
   const whole = each((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS count_${index}`, ", ");
   const part = each((word, index) => `CASE WHEN NOT ${complete} THEN ${occurrences(word)} END AS count_${index}`, ", ");
-  const sumOf = (table: string) => each((_, index) => `${table}.count_${index}`, " + ");
+  const sumSql = (table: string) => each((_, index) => `${table}.count_${index}`, " + ");
   return {
     keys: [
       { value: complete, direction: "DESC" },
-      { value: `CASE WHEN ${complete} THEN ${sumOf("whole")} ELSE ${sumOf("part")} END`, direction: "DESC" },
+      { value: `CASE WHEN ${complete} THEN ${sumSql("whole")} ELSE ${sumSql("part")} END`, direction: "DESC" },
       ...NEWEST_TEXTS_FIRST,
     ],
     readsEntry: false,

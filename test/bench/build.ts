@@ -65,7 +65,7 @@ function isWrong({ differing, wrong }: Exactness): boolean {
 }
 
 function asText(work: Work, { results, exactness }: Found): string {
-  const { entries, node, processors, postgres } = circumstances(work);
+  const { entries, node, processors, postgres } = context(work);
   const head = `${entries.toLocaleString("en")} entries, Node.js ${node}, PostgreSQL ${postgres ?? "not used"}, ${processors}`;
   const lines = [
     verdict("exact", "the tree is that of a build from nothing", exactness.differing),
@@ -82,14 +82,14 @@ function verdict(name: string, says: string, faults: readonly string[] | null): 
 
 function asJson(work: Work, { results, exactness }: Found) {
   const { differing, wrong } = exactness;
-  return { ...circumstances(work), results, exact: findings(differing), onlyChanged: findings(wrong) };
+  return { ...context(work), results, exact: findings(differing), onlyChanged: findings(wrong) };
 }
 
 function findings(faults: readonly string[] | null) {
   return faults === null ? null : { holds: faults.length === 0, faults: faults.length, some: faults.slice(0, 5) };
 }
 
-function circumstances({ options, place }: Work) {
+function context({ options, place }: Work) {
   const [first] = cpus();
   return {
     entries: options.entries,

@@ -39,7 +39,7 @@ async function runCases(work: Work<LiveOptions>): Promise<Found> {
 const SOME = 10;
 
 function asText(work: Work<LiveOptions>, { reads, notes, faults }: Found): string {
-  const { connections, rounds, seconds, node, postgres, processors } = circumstances(work);
+  const { connections, rounds, seconds, node, postgres, processors } = context(work);
   const head = `${connections} connections, ${rounds} rounds of ${seconds} s, Node.js ${node}, PostgreSQL ${postgres}, ${processors}`;
   const tables = [
     ...(reads.length === 0
@@ -58,10 +58,10 @@ function asJson(work: Work<LiveOptions>, { reads, notes, faults }: Found) {
   const rows = [...new Set(reads.map(({ row }) => row))];
   const growth = rows.map((row) => ({ row, growth: growthOf(reads.filter((read) => read.row === row)) }));
   const exact = { holds: faults.length === 0, faults: faults.length, some: faults.slice(0, SOME) };
-  return { ...circumstances(work), reads, growth, notes, exact };
+  return { ...context(work), reads, growth, notes, exact };
 }
 
-function circumstances({ options, place }: Work<LiveOptions>) {
+function context({ options, place }: Work<LiveOptions>) {
   const { connections, rounds, seconds } = options;
   const [first] = cpus();
   return {

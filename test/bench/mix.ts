@@ -1,6 +1,6 @@
 /** A mix of free requests as clients send them, picked from what a tree holds: seeded, so the same in every run. */
 import { join } from "node:path";
-import { type Address, addressOfFile, fileOf, folderOf, requestOf } from "../../shared/api/address.ts";
+import { type Address, addressOfFile, nameFile, nameFolder, writeRequest } from "../../shared/api/address.ts";
 import { type Random, randomFrom } from "./random.ts";
 import { filesBelow } from "./tree.ts";
 
@@ -29,7 +29,7 @@ type Kinds = Map<Address["kind"], Address[]>;
 
 export function pickAsks(out: string, apps: readonly string[], count: number): Ask[] {
   const random = randomFrom(20);
-  const kinds = apps.map((app) => ({ app, kinds: addressesBelow(join(out, folderOf(app))) }));
+  const kinds = apps.map((app) => ({ app, kinds: addressesBelow(join(out, nameFolder(app))) }));
   const wheel = Object.entries(WEIGHTS).flatMap(([kind, weight]) => Array<Address["kind"]>(weight).fill(kind as never));
   return Array.from({ length: count }, () => pickAsk(random, random.pick(kinds), random.pick(wheel)));
 }
@@ -38,8 +38,8 @@ function pickAsk(random: Random, { app, kinds }: { app: string; kinds: Kinds }, 
   const address = random.pick(kinds.get(kind) ?? []);
   return {
     app,
-    target: requestOf(address),
-    file: `${folderOf(app)}/${fileOf(address)}`,
+    target: writeRequest(address),
+    file: `${nameFolder(app)}/${nameFile(address)}`,
     conditional: random.below(CONDITIONAL) === 0,
   };
 }

@@ -37,7 +37,7 @@ async function runCases(work: Work<ServeOptions>): Promise<Found> {
 const SOME = 5;
 
 function asText(work: Work<ServeOptions>, { rows, faults }: Found): string {
-  const { entries, apps, connections, rounds, seconds, node, postgres, processors } = circumstances(work);
+  const { entries, apps, connections, rounds, seconds, node, postgres, processors } = context(work);
   const head = `${entries.toLocaleString("en")} entries in ${apps} app(s), ${connections} connections, ${rounds} rounds of ${seconds} s`;
   const verdict = faults.length === 0 ? "yes" : `no: ${faults.length} not, ${faults.slice(0, SOME).join(", ")}`;
   return `${head}, Node.js ${node}, PostgreSQL ${postgres ?? "not used"}, ${processors}
@@ -48,10 +48,10 @@ exact: ${verdict} (every answer is what the tree holds, before and after, and ev
 
 function asJson(work: Work<ServeOptions>, { rows, faults }: Found) {
   const exact = { holds: faults.length === 0, faults: faults.length, some: faults.slice(0, SOME) };
-  return { ...circumstances(work), rows, exact };
+  return { ...context(work), rows, exact };
 }
 
-function circumstances({ options, place }: Work<ServeOptions>) {
+function context({ options, place }: Work<ServeOptions>) {
   const { entries, apps, connections, rounds, seconds } = options;
   const [first] = cpus();
   return {

@@ -1,4 +1,4 @@
-/** Ids, and instants of five years, for the content of the benchmarks. */
+/** Ids, and timestamps of five years, for the content of the benchmarks. */
 import type { Random } from "./random.ts";
 
 export function uuid(random: Random): string {

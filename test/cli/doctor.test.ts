@@ -253,9 +253,9 @@ describe("doctor on PostgreSQL", () => {
   }
 
   test("counts Precast's connections to other databases of the server", () => {
-    const elsewhere = new URL(store.url ?? "");
-    elsewhere.pathname = "/postgres";
-    return untilCounted((line) => examine(place, line), elsewhere.href, "precast");
+    const remote = new URL(store.url ?? "");
+    remote.pathname = "/postgres";
+    return untilCounted((line) => examine(place, line), remote.href, "precast");
   });
 
   describe("run by a role that may only read", () => {

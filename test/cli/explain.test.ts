@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explainCommand } from "../../cli/commands/explain.ts";
-import { indexUseOf, readPlan } from "../../cli/explain/query-plan.ts";
+import { describeIndexUse, readPlan } from "../../cli/explain/query-plan.ts";
 import { importBundle } from "../../cli/import/import.ts";
 import { type Plan, planRequest } from "../../shared/api/plan.ts";
 import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
@@ -473,7 +473,7 @@ describe("what explain says about indexes", () => {
     ],
   ])("depends on what the plan reads and what was asked: %s", (path, root, entries, sentence) => {
     const times = root === estimated ? {} : { "Execution Time": 1 };
-    const use = indexUseOf(readPlan([{ Plan: root, ...times }]), planOf(path), entries);
+    const use = describeIndexUse(readPlan([{ Plan: root, ...times }]), planOf(path), entries);
     expect(use.sentence).toBe(sentence);
     expect(use.by_index).toBe(!/no index/.test(sentence));
   });

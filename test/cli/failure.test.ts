@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeFailure } from "../../cli/errors.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { LockLostError } from "../../shared/lock.ts";
 
 const failure = (message: string, more: object = {}) => Object.assign(new Error(message), more);

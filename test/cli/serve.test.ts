@@ -130,13 +130,13 @@ describe("serve at its start", () => {
 
   test.each(["postgres", "embedded"])("reports that the port is in use, and exits with 1 (%s)", async (engine) => {
     const held = await holdPort();
-    const elsewhere = engine === "postgres" ? openPlace({ DATABASE_URL: store.url ?? "" }) : await openEmbeddedPlace();
+    const remote = engine === "postgres" ? openPlace({ DATABASE_URL: store.url ?? "" }) : await openEmbeddedPlace();
     try {
-      const { code, stdout, stderr } = await elsewhere.run(`serve --port ${held.port}`);
+      const { code, stdout, stderr } = await remote.run(`serve --port ${held.port}`);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(/^[^\n]*port[^\n]*in use[^\n]*--port[^\n]*\n$/);
     } finally {
-      await elsewhere.close();
+      await remote.close();
       await held.release();
     }
   });

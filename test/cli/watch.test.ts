@@ -6,7 +6,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { rebuildOnChange } from "../../cli/watch.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { socketOf } from "../../shared/database/embedded/share.ts";
+import { findSocket } from "../../shared/database/embedded/share.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";
@@ -466,7 +466,7 @@ describe("on an embedded database that watch shares with other processes", () =>
     const server = await place.serve();
     process.kill(server.pid, "SIGSTOP");
     const starting = startWatch();
-    const socket = socketOf(join(place.folder, ".precast"));
+    const socket = findSocket(join(place.folder, ".precast"));
     const sockets = () =>
       readFileSync("/proc/net/unix", "utf8")
         .split("\n")

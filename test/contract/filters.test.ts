@@ -122,7 +122,7 @@ describe.each([...ENGINES, CROWDED])("filters on %s", (site) => {
     ["filter[in_print][nin]=1,0", "6 4"],
     ["filter[in_print][contains]=RU", "3 1"],
     ["filter[in_print][starts_with]=f", "5 2"],
-    // Date: the same day, also when the filter value is an instant.
+    // Date: the same day, also when the filter value is a timestamp.
     ["filter[day]=2026-01-20", "1"],
     ["filter[day]=2026-01-20T23:59:59.999Z", "1"],
     ["filter[day]=2026-01-20T23:30:00-02:00", "2"],

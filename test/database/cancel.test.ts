@@ -6,7 +6,7 @@ import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { openCancellations } from "../../shared/database/postgres/query.ts";
 import { type Query, sql } from "../../shared/sql/query.ts";

@@ -2,7 +2,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { type Database, readBatches } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { until } from "../support/until.ts";

@@ -67,7 +67,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   );
 
   /** How many rows of entries the database reads to answer, those that it discards included. */
-  async function readFor(parameters: string): Promise<number> {
+  async function resolveRequest(parameters: string): Promise<number> {
     return rowsReadFrom(await measuredPage(store.database, app, `goods?${parameters}`), "entries");
   }
 
@@ -75,8 +75,8 @@ describe.each(ENGINES)("on %s", (engine) => {
     const many = 400;
     // The scan ends after two entries for each match, then all matches are found and sorted, and the page is read.
     for (const parameters of ["filter[tags]=oldest", "filter[tags]=newest&sort=price"])
-      expect(await readFor(parameters), parameters).toBeLessThanOrEqual(3 * many + 20);
-    expect(await readFor("filter[tags]=spread")).toBeLessThanOrEqual(20 * 15 + 20);
-    expect(await readFor("filter[tags]=newest")).toBeLessThanOrEqual(20 + 20);
+      expect(await resolveRequest(parameters), parameters).toBeLessThanOrEqual(3 * many + 20);
+    expect(await resolveRequest("filter[tags]=spread")).toBeLessThanOrEqual(20 * 15 + 20);
+    expect(await resolveRequest("filter[tags]=newest")).toBeLessThanOrEqual(20 + 20);
   });
 });

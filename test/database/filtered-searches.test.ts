@@ -116,27 +116,29 @@ describe.each(ENGINES)("on %s", (engine) => {
   );
 
   /** How many texts the database reads, and how many entries, each time that it does. */
-  async function readFor(search: string): Promise<{ texts: number; entries: number }> {
+  async function resolveRequest(search: string): Promise<{ texts: number; entries: number }> {
     const root = await measuredPage(store.database, app, `goods/search?${search}`);
     return { texts: rowsReadFrom(root, "entry_words"), entries: rowsReadFrom(root, "entries") };
   }
 
   test("of the entries with the words and those that pass, the fewer decide how much is read", async () => {
     // 600 have the word and are found by it twice. The 120 that pass are too, and none of the 600 is looked at by itself.
-    const both = await readFor("q=tenth&filter[price]=0");
+    const both = await resolveRequest("q=tenth&filter[price]=0");
     expect(both.texts).toBeLessThanOrEqual(2 * 600);
     expect(both.entries).toBeLessThanOrEqual(2 * 120 + 20);
     // The first 5,001 with the word are found by it, and then the 120 that pass are read.
-    const filtersFirst = await readFor("q=every&filter[price]=7");
+    const filtersFirst = await resolveRequest("q=every&filter[price]=7");
     expect(filtersFirst.texts).toBeLessThanOrEqual(5_001 + 120);
     // Those of the 60 with the word are looked at one by one.
-    const wordsFirst = await readFor("q=rare&filter[color]=c1");
+    const wordsFirst = await resolveRequest("q=rare&filter[color]=c1");
     expect(wordsFirst.texts).toBeLessThanOrEqual(2 * 60);
     expect(wordsFirst.entries).toBeLessThanOrEqual(60 + 20);
   });
 
   test("of many entries with the words, those that come first in the order are read and no others", async () => {
     for (const page of [1, 2])
-      expect((await readFor(`q=tenth&sort=price&page=${page}`)).entries).toBeLessThanOrEqual(10 * 40 + 10 * 12 + 20);
+      expect((await resolveRequest(`q=tenth&sort=price&page=${page}`)).entries).toBeLessThanOrEqual(
+        10 * 40 + 10 * 12 + 20,
+      );
   });
 });

@@ -37,7 +37,7 @@ async function stop(pid: number, lock: string): Promise<void> {
 const goOn = (pid: number) => process.kill(pid, "SIGCONT");
 
 /** Runs a command in a PID namespace of its own, as in another container. */
-function elsewhere(place: Place, line: string): Promise<CommandResult> {
+function remote(place: Place, line: string): Promise<CommandResult> {
   const [program, ...words] = NAMESPACE;
   return place.spawn(program, [...words, process.execPath, ...NODE_ARGUMENTS, ...line.split(" ")]);
 }
@@ -67,7 +67,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
 
     test("answers what another process has written meanwhile, and still records counted requests", async () => {
       await stop(server.pid, lock);
-      expect(await elsewhere(place, "import bundle --quiet")).toMatchObject({ code: 0, stderr: "" });
+      expect(await remote(place, "import bundle --quiet")).toMatchObject({ code: 0, stderr: "" });
       goOn(server.pid);
       expect((await list()).json.meta.total).toBe(2);
       expect((await server.stop()).code).toBe(0);
@@ -81,7 +81,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
       const writing = guest.transaction("write", async (session) => {
         await session.query(sql("DELETE FROM precast.entries"));
         await stop(server.pid, lock);
-        expect(await elsewhere(place, "import bundle --quiet")).toMatchObject({ code: 0, stderr: "" });
+        expect(await remote(place, "import bundle --quiet")).toMatchObject({ code: 0, stderr: "" });
         goOn(server.pid);
       });
       await expect(writing).rejects.toThrow(/ was taken over by another process .* Run the command again\.$/);
@@ -132,7 +132,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
         await stop(started.pid, join(out, ".precast/build.lock"));
         return started;
       });
-      expect(await elsewhere(place, "build")).toMatchObject({ code: 0, stderr: "" });
+      expect(await remote(place, "build")).toMatchObject({ code: 0, stderr: "" });
       const built = readFiles(out);
       goOn(first.pid);
       expect(await first.end()).toMatchObject({

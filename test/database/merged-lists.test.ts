@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureQuery } from "../../cli/explain/explanation.ts";
 import type { App } from "../../shared/api/catalog.ts";
-import { queryOf } from "../../shared/live.ts";
+import { buildQuery } from "../../shared/live.ts";
 import type { SlotCache, Slots } from "../../shared/sql/columns.ts";
 import type { Query } from "../../shared/sql/query.ts";
 import { pageOf, pagePlan } from "../support/live-page.ts";
@@ -147,7 +147,10 @@ describe.each(ENGINES)("on %s", (engine) => {
   async function rowsReadFor(query: string): Promise<number> {
     await page(query);
     const slots = cache.get("shop goods") as Slots;
-    const { root } = await measureQuery(store.database, queryOf(app, pagePlan(app, `goods?${query}`), slots) as Query);
+    const { root } = await measureQuery(
+      store.database,
+      buildQuery(app, pagePlan(app, `goods?${query}`), slots) as Query,
+    );
     return rowsReadFrom(root, "entries");
   }
 

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
-import { joinDatabase, socketOf } from "../../shared/database/embedded/share.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { findSocket, joinDatabase } from "../../shared/database/embedded/share.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { LockedError } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";
@@ -180,7 +180,7 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const dataDir = join(folder, "x".repeat(100));
     mkdirSync(dataDir);
-    const address = socketOf(dataDir);
+    const address = findSocket(dataDir);
     expect(address).not.toContain(folder);
     const host = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => void host.listen(address, resolve));

@@ -169,8 +169,8 @@ describe.each(ENGINES)("on %s", (engine) => {
     const other = "(SELECT id FROM precast.content_types WHERE slug = 'others')";
     await run(`UPDATE precast.entries SET content_type_id = ${other} WHERE ${one(13)}`);
     expect(await found("sea")).toEqual([]);
-    const elsewhere = await api.get("/api/v1/others/search?q=other", { appKey: KEY });
-    expect(elsewhere.json.meta.total).toBe(1);
+    const remote = await api.get("/api/v1/others/search?q=other", { appKey: KEY });
+    expect(remote.json.meta.total).toBe(1);
   });
 
   test("a field that becomes searchable is searched in entries written before", async () => {

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildTree } from "../../cli/builder/build.ts";
-import { incompatibilityOf, readSource } from "../../cli/builder/delta.ts";
+import { findIncompatibility, readSource } from "../../cli/builder/delta.ts";
 import { deployTree } from "../../cli/deploy/deploy.ts";
 import { restoreTree } from "../../cli/deploy/restore.ts";
 import { openTarget } from "../../cli/deploy/target.ts";
@@ -45,9 +45,9 @@ async function edit(some: readonly Edit[]): Promise<void> {
 
 async function build(out: string, target: ReturnType<typeof openTarget> | null) {
   const source = await store.database.transaction("read", readSource);
-  const problemOf = (state: TreeState) => incompatibilityOf(state, source);
+  const problemOf = (state: TreeState) => findIncompatibility(state, source);
   const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, problemOf });
-  const elsewhere = restored?.kind === "restored" ? restored.elsewhere : undefined;
+  const remote = restored?.kind === "restored" ? restored.remote : undefined;
   const options = {
     out,
     apps: null,
@@ -55,7 +55,7 @@ async function build(out: string, target: ReturnType<typeof openTarget> | null) 
     dryRun: false,
     mediaBaseUrl: MEDIA,
     now: RETRY_POLICY.now,
-    elsewhere,
+    remote,
   };
   return buildTree(store.database, options);
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { invalidationPaths, purgeCloudflare, purgeCloudfront, purgeFastly } from "../../cli/deploy/cdn.ts";
 import { purgeByTemplate } from "../../cli/deploy/purge.ts";
 import { waitVisible } from "../../cli/deploy/visible.ts";
-import { digestOf, type TreeFile } from "../../shared/tree.ts";
+import { digestBytes, type TreeFile } from "../../shared/tree.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import {
   holdPort,
@@ -364,7 +364,7 @@ describe("request limits of CDNs", () => {
 
 describe("--wait-visible", () => {
   test("asks for the catalog of each app and for a changed file that is still there", async () => {
-    const digest = digestOf(Buffer.from("{}"));
+    const digest = digestBytes(Buffer.from("{}"));
     const page = (app: string, type: string): TreeFile => {
       return { app, type, request: `/api/v1/${type}`, path: `s-${app}/v1/${type}/page/1.json` };
     };
@@ -372,7 +372,7 @@ describe("--wait-visible", () => {
     const tree = {
       files: new Map(paths.map((path) => [path, digest])),
       apps: ["a", "b"],
-      elsewhere: new Set<string>(),
+      remote: new Set<string>(),
       hasAllApps: true,
     };
     const hashed = { ...page("b", "kept"), request: null };

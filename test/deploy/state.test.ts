@@ -65,11 +65,11 @@ beforeEach(() => {
 /** Local files, and those that `elsewhere.json` lists in the store, together equal the tree of a full build. */
 function expectWhole(deployed: ReadonlyMap<string, S3Object> = first): void {
   const files = readTree(inPlace("fresh"));
-  for (const path of elsewhere()) if (!files.has(path)) files.set(path, String(deployed.get(`api/${path}`)?.bytes));
+  for (const path of remote()) if (!files.has(path)) files.set(path, String(deployed.get(`api/${path}`)?.bytes));
   expect(differencesOf(files, inPlace("whole"))).toEqual([]);
 }
 
-function elsewhere(): string[] {
+function remote(): string[] {
   const list = inPlace("fresh/.precast/elsewhere.json");
   if (!existsSync(list)) return [];
   return (JSON.parse(readFileSync(list, "utf8")) as [string, unknown][]).map(([path]) => path);
@@ -82,7 +82,7 @@ test("a build without a local tree fetches part of the deployed one, and a deplo
   expect(built.restored.files).toBeLessThan(46);
   expect(modes(built)).toEqual(["Shop incremental", "coming full", "going removal"]);
   expectWhole();
-  expect(elsewhere()).toContain(`${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`);
+  expect(remote()).toContain(`${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`);
   expect((await place.run("verify --out fresh")).code).toBe(0);
   const { unchanged } = await place.json<{ unchanged: number }>(`deploy ${TARGET} --out fresh`, s3.env);
   expect(unchanged).toBeGreaterThan(10);
@@ -145,7 +145,7 @@ describe("a partial tree, with the rest only in the store", () => {
       mode: "full",
       reason: "some of its files exist only at the deploy target",
     });
-    expect(elsewhere()).toEqual([]);
+    expect(remote()).toEqual([]);
     expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
   });
 
@@ -237,12 +237,12 @@ test.each(["changed", "missing"])("an app is built in full when a file of the de
 
 test("a tree that was built from another database is not fetched", async () => {
   const other = await openStore("postgres");
-  const elsewhere = openPlace({ DATABASE_URL: other.url ?? "" });
-  await elsewhere.import(shop());
-  const built = await elsewhere.json<Built>(`build --state ${TARGET}`, s3.env);
+  const remote = openPlace({ DATABASE_URL: other.url ?? "" });
+  await remote.import(shop());
+  const built = await remote.json<Built>(`build --state ${TARGET}`, s3.env);
   expect(built.restored).toEqual({ files: 0, bytes: 0, reason: "it was built from another database" });
   expect(modes(built)).toEqual(["Shop full"]);
-  await elsewhere.close();
+  await remote.close();
   await other.close();
 });
 

@@ -1,6 +1,6 @@
 /** `precast serve --cache-tags`: answers carry the tags of their files, and a purge misses no changed answer. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { addressOfFile, requestOf } from "../../shared/api/address.ts";
+import { addressOfFile, writeRequest } from "../../shared/api/address.ts";
 import { startCdn } from "../support/cdn.ts";
 import {
   idOf,
@@ -50,7 +50,7 @@ function deployed(): [request: string, tag: unknown][] {
   const folder = `api/${SHOP_FOLDER}/`;
   return [...s3.objects].flatMap(([key, { headers }]): [string, unknown][] => {
     const address = key.startsWith(folder) ? addressOfFile(key.slice(folder.length)) : null;
-    return address === null || key.includes("/h-") ? [] : [[requestOf(address), headers["x-amz-meta-cache-tag"]]];
+    return address === null || key.includes("/h-") ? [] : [[writeRequest(address), headers["x-amz-meta-cache-tag"]]];
   });
 }
 

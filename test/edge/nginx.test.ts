@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { folderOf } from "../../shared/api/address.ts";
+import { nameFolder } from "../../shared/api/address.ts";
 import { openPlace, type Place, SHOP } from "../support/cli.ts";
 import { startNginxWith } from "../support/edge-nginx.ts";
 import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";
@@ -62,7 +62,7 @@ describe.skipIf(NGINX === null)("nginx that compresses", () => {
     await new Promise<void>((resolve) => origin.listen(0, "127.0.0.1", resolve));
     const { port } = origin.address() as AddressInfo;
     await place.json(`edge nginx --app ${SHOP} --origin http://127.0.0.1:${port} --write nginx`);
-    const file = join(place.folder, "out", folderOf(SHOP), "posts/page/1.json");
+    const file = join(place.folder, "out", nameFolder(SHOP), "posts/page/1.json");
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, BODY);
     const home = join(place.folder, "nginx");

@@ -81,18 +81,18 @@ describe("/readyz", () => {
   });
 
   test.each(ENGINES)("reports degraded without a tree, and ok as soon as one is built (%s)", async (engine) => {
-    const elsewhere = engine === "postgres" ? place : await openEmbeddedPlace();
-    if (elsewhere !== place) await elsewhere.import(shop());
-    const { get, server } = await start("--out new", {}, elsewhere);
+    const remote = engine === "postgres" ? place : await openEmbeddedPlace();
+    if (remote !== place) await remote.import(shop());
+    const { get, server } = await start("--out new", {}, remote);
     const { status, json } = await get("/readyz");
     expect([status, json]).toEqual([
       200,
       { status: "degraded", draining: false, tree: NO_TREE, database: READY, ledger: READY },
     ]);
-    await elsewhere.build("new");
+    await remote.build("new");
     expect((await get("/readyz")).json).toMatchObject({ status: "ok", tree: READY_TREE });
     await server.stop();
-    if (elsewhere !== place) await elsewhere.close();
+    if (remote !== place) await remote.close();
   });
 
   test("reports unavailable with neither tree nor database; /healthz still answers 200", async () => {

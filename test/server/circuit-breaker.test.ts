@@ -1,7 +1,7 @@
 /** When the database counts as unavailable, and what happens to the queries that wait for it. The timers are fake. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { type CircuitBreaker, openCircuitBreaker } from "../../server/breaker.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -7,7 +7,7 @@ import type { App } from "../../shared/api/catalog.ts";
 import { entryNotFound, isRefusal } from "../../shared/api/errors.ts";
 import type { EntryPlan, Plan } from "../../shared/api/plan.ts";
 import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
-import { readFor } from "../../shared/api/respond.ts";
+import { resolveRequest } from "../../shared/api/respond.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { openActivity } from "../support/activity.ts";
@@ -31,7 +31,7 @@ function openLiveOn({ limits }: Store, database: Database): Live {
 /** Requests that are refused without a query have no plan and are left out. */
 function plansOf(app: App, targets: readonly string[]): Plan[] {
   const requests = targets.map((target) => readRequest({ method: "GET", target, appKey: app.key }) as ApiRequest);
-  return requests.map((request) => readFor(app, request).plan).filter((plan) => !isRefusal(plan));
+  return requests.map((request) => resolveRequest(app, request).plan).filter((plan) => !isRefusal(plan));
 }
 
 /** The database, and the text of each query that it gets. */

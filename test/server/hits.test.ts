@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCoder } from "../../server/http/encode.ts";
-import { bodyOf } from "../../shared/api/answer.ts";
+import { makeBody } from "../../shared/api/answer.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import type { Bundle } from "../support/model.ts";
@@ -295,9 +295,9 @@ describe("content codings", () => {
 
   test("a body that is read again, for another spelling of its request, is not compressed again", async () => {
     const { encode } = openCoder();
-    const [first, again] = [await encode(bodyOf(STORY), "br"), await encode(bodyOf(STORY), "br")];
+    const [first, again] = [await encode(makeBody(STORY), "br"), await encode(makeBody(STORY), "br")];
     expect(again.bytes).toBe(first.bytes);
-    expect((await encode(bodyOf(`${STORY} `), "br")).bytes).not.toEqual(first.bytes);
+    expect((await encode(makeBody(`${STORY} `), "br")).bytes).not.toEqual(first.bytes);
   });
 
   test("live answers are compressed as well", async () => {

@@ -10,7 +10,7 @@ import { openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import type { Plan } from "../../shared/api/plan.ts";
 import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
-import { readFor } from "../../shared/api/respond.ts";
+import { resolveRequest } from "../../shared/api/respond.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { openActivity } from "../support/activity.ts";
@@ -174,7 +174,7 @@ describe("on postgres, case by case", () => {
     const ask = async (perPage: number) => {
       const app = (await live.findApp("shop", signal)) as App;
       const request = readRequest({ method: "GET", target: `/api/v1/posts?per_page=${perPage}`, appKey: "shop" });
-      await live.answer(app, readFor(app, request as ApiRequest).plan as Plan, signal);
+      await live.answer(app, resolveRequest(app, request as ApiRequest).plan as Plan, signal);
     };
     for (const perPage of [1, 2, 3]) await ask(perPage);
     expect(held.size).toBe(1);

@@ -308,15 +308,15 @@ describe("the log level", () => {
     ["--log-level error", []],
     ["--log-level silent", []],
   ])("with the options %j, the lines have the levels %j", async (line, levels) => {
-    const elsewhere = openPlace({ DATABASE_URL: UNREACHABLE_URL });
+    const remote = openPlace({ DATABASE_URL: UNREACHABLE_URL });
     try {
-      const server = await elsewhere.serve(line, { PRECAST_LOG_LEVEL: "" });
+      const server = await remote.serve(line, { PRECAST_LOG_LEVEL: "" });
       expect((await server.get("/nowhere")).headers["x-request-id"]).toMatch(UUID);
       const ran = await server.stop();
       expect([ran.code, levelsOf(linesOf(ran))]).toEqual([0, levels]);
       expect(ran.stdout).toContain(`Precast serves ${server.url}\n`);
     } finally {
-      await elsewhere.close();
+      await remote.close();
     }
   });
 

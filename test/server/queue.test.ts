@@ -1,7 +1,7 @@
 /** How long live work waits in the queue before it runs or is refused. The timers are fake. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openQueue, type Queue, type Weight } from "../../server/load.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 
 const LIMIT = 5_000;
 

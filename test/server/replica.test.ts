@@ -242,11 +242,11 @@ describe("a replica that falls behind", () => {
     const copy = replicaSet.near.url(new URL(url).pathname.slice(1));
     await caughtUp(replicaSet, replicaSet.near.url("postgres"));
     await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_pause()");
-    const elsewhere = openPlace({ DATABASE_URL: url });
+    const remote = openPlace({ DATABASE_URL: url });
     try {
-      await elsewhere.run("migrate");
-      await elsewhere.import(shop());
-      const server = await elsewhere.serve(`--read-database-url ${copy}`);
+      await remote.run("migrate");
+      await remote.import(shop());
+      const server = await remote.serve(`--read-database-url ${copy}`);
       await server.printed(/Replica 1 .* is not used: it lacks the current schema of Precast\./);
       expect((await server.get(TITLES, asShop)).status).toBe(200);
       await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_resume()");
@@ -254,7 +254,7 @@ describe("a replica that falls behind", () => {
       expect((await server.get(`${TITLES}&page=2`, asShop)).status).toBe(200);
       expect(await contentQueries(copy)).toBe(1);
     } finally {
-      await elsewhere.close();
+      await remote.close();
       await dropDatabase(url);
     }
   });

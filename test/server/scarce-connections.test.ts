@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { openActivity } from "../support/activity.ts";

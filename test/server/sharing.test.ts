@@ -7,12 +7,12 @@ import { request } from "node:http";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { goneSignalOf } from "../../server/http/connection.ts";
+import { signalGone } from "../../server/http/connection.ts";
 import { openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import type { Plan } from "../../shared/api/plan.ts";
 import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
-import { ClientGone, readFor } from "../../shared/api/respond.ts";
+import { ClientGone, resolveRequest } from "../../shared/api/respond.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
 import { COUNTED, GOODS, KEY } from "../support/goods.ts";
@@ -126,7 +126,7 @@ describe("identical live requests", () => {
       onTestFinished(own.close);
       const { signal } = new AbortController();
       const app = (await own.findApp(KEY, signal)) as App;
-      const { plan } = readFor(app, readRequest({ method: "GET", target, appKey: KEY }) as ApiRequest);
+      const { plan } = resolveRequest(app, readRequest({ method: "GET", target, appKey: KEY }) as ApiRequest);
       await activity.lock();
       const late = own.answer(app, plan as Plan, signal, performance.now() - 0.98 * store.limits.queryTimeout);
       const fresh = own.answer(app, plan as Plan, signal);
@@ -206,7 +206,7 @@ describe("a client that disconnects", () => {
   test("is known to have gone also when that was before its request began", async () => {
     const socket = new Socket().destroy();
     await once(socket, "close");
-    expect(goneSignalOf(socket).reason).toBeInstanceOf(ClientGone);
+    expect(signalGone(socket).reason).toBeInstanceOf(ClientGone);
   });
 
   test("is reported with its address and the status 499", async () => {

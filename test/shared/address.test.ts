@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addressOfFile, fileOf, folderOf, requestOf, segment } from "../../shared/api/address.ts";
+import { addressOfFile, nameFile, nameFolder, segment, writeRequest } from "../../shared/api/address.ts";
 
 describe("a segment of the tree", () => {
   test.each([
@@ -64,7 +64,7 @@ describe("the file of a request", () => {
       "posts/entry/bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557.json",
     ],
   ] as const)("has the path $1", (address, file) => {
-    expect(fileOf(address)).toBe(file);
+    expect(nameFile(address)).toBe(file);
   });
 
   test.each([
@@ -79,8 +79,8 @@ describe("the file of a request", () => {
       "/api/v1/posts/bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557",
     ],
   ] as const)("belongs to one request, and maps back to its address: $1", (address, request) => {
-    expect(requestOf(address)).toBe(request);
-    expect(addressOfFile(fileOf(address))).toEqual(address);
+    expect(writeRequest(address)).toBe(request);
+    expect(addressOfFile(nameFile(address))).toEqual(address);
   });
 
   test("maps back to the value of a filter unless the value is hashed", () => {
@@ -88,7 +88,7 @@ describe("the file of a request", () => {
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (value) => {
         const address = { kind: "filter", slug: "posts", field: "tag", value } as const;
         const hashed = Buffer.byteLength(value) > 64;
-        expect(addressOfFile(fileOf(address))).toEqual(hashed ? null : address);
+        expect(addressOfFile(nameFile(address))).toEqual(hashed ? null : address);
       }),
     );
   });
@@ -115,7 +115,7 @@ describe("the file of a request", () => {
   });
 
   test("lies in the folder of its app, which depends on the case of the key", () => {
-    expect(folderOf("atlas")).toBe("s-atlas/v1");
-    expect(folderOf("Atlas")).toBe("x-41746c6173/v1");
+    expect(nameFolder("atlas")).toBe("s-atlas/v1");
+    expect(nameFolder("Atlas")).toBe("x-41746c6173/v1");
   });
 });

@@ -17,7 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { holderOf, LockedError, LockLostError, machineId, startOf, takeLock } from "../../shared/lock.ts";
+import { findHolder, LockedError, LockLostError, machineId, readStart, takeLock } from "../../shared/lock.ts";
 import { unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
@@ -41,7 +41,7 @@ test("a lock from elsewhere that was just renewed is held, also when a process h
     const refused = `process ${pid} on another machine or in another container`;
     expect(() => takeLock(lock)).toThrow(LockedError);
     expect(() => takeLock(lock)).toThrow(refused);
-    expect(holderOf(lock)).toBe(refused);
+    expect(findHolder(lock)).toBe(refused);
   }
   expect(readdirSync(folder)).toEqual(["some.lock"]);
 });
@@ -49,11 +49,11 @@ test("a lock from elsewhere that was just renewed is held, also when a process h
 test("a lock from elsewhere that was not renewed for 11 seconds can be taken", () => {
   writeFileSync(lock, "1 - elsewhere\n");
   age(11);
-  expect(holderOf(lock)).toBe(null);
+  expect(findHolder(lock)).toBe(null);
   let deaths = 0;
   const { release } = takeLock(lock, () => deaths++);
   expect(deaths).toBe(1);
-  expect(holderOf(lock)).toBe(`process ${process.pid}`);
+  expect(findHolder(lock)).toBe(`process ${process.pid}`);
   release();
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -69,9 +69,9 @@ test.skipIf(process.platform !== "linux")(
     const became = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8");
     await until("the shell to be another program", async () => became() === "sleep\n");
     writeFileSync(lock, `${pid} - ${machineId()}\n`);
-    expect(holderOf(lock)).toBe(`process ${pid}`);
+    expect(findHolder(lock)).toBe(`process ${pid}`);
     process.kill(pid, "SIGKILL");
-    await until("the lock to be free", async () => holderOf(lock) === null);
+    await until("the lock to be free", async () => findHolder(lock) === null);
     expect(process.kill(pid, 0)).toBe(true);
     takeLock(lock).release();
   },
@@ -82,17 +82,17 @@ test.skipIf(process.platform !== "linux")(
   () => {
     const other = spawn("sleep", ["1000"]);
     onTestFinished(() => void other.kill());
-    const start = startOf(other.pid ?? 0);
+    const start = readStart(other.pid ?? 0);
     for (const [started, seconds, holder] of [
       [start, 0, `process ${other.pid}`],
       [start, 3_600, `process ${other.pid}`],
       [start, -3_600, `process ${other.pid}`],
       ["-", 3_600, `process ${other.pid}`],
-      [startOf(1), 0, null],
+      [readStart(1), 0, null],
     ] as const) {
       writeFileSync(lock, `${other.pid} ${started} ${machineId()}\n`);
       age(seconds);
-      expect(holderOf(lock)).toBe(holder);
+      expect(findHolder(lock)).toBe(holder);
     }
     takeLock(lock).release();
   },
@@ -150,7 +150,7 @@ test("a lock is lost when its file is gone, but not when its file cannot be read
 
 test("a lock file that is a symbolic link to nothing is taken over", () => {
   symlinkSync(join(folder, "nowhere"), lock);
-  expect(holderOf(lock)).toBe(null);
+  expect(findHolder(lock)).toBe(null);
   takeLock(lock).release();
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -158,7 +158,7 @@ test("a lock file that is a symbolic link to nothing is taken over", () => {
 test("a lock file that is still empty is held for ten seconds: its holder may be about to write to it", () => {
   writeFileSync(lock, "");
   expect(() => takeLock(lock)).toThrow("is held by a process that has just taken it");
-  expect(holderOf(lock)).toBe("a process that has just taken it");
+  expect(findHolder(lock)).toBe("a process that has just taken it");
   expect(readFileSync(lock, "utf8")).toBe("");
 });
 
@@ -200,9 +200,9 @@ test.skipIf(NO_OTHERS !== null)(
     chmodSync(lock, 0o600);
     chmodSync(folder, 0o777);
     const script = `
-      import { holderOf, takeLock } from ${JSON.stringify(module)};
+      import { findHolder, takeLock } from ${JSON.stringify(module)};
       process.seteuid(65534);
-      for (const look of [takeLock, holderOf]) {
+      for (const look of [takeLock, findHolder]) {
         try {
           process.stdout.write(String(look("some.lock")));
         } catch ({ code, path }) {
@@ -224,12 +224,12 @@ test.skipIf(NO_OTHERS !== null)(
   () => {
     writeFileSync(lock, "1 - elsewhere\n");
     age(3_600);
-    expect(holderOf(lock)).toBe(null);
+    expect(findHolder(lock)).toBe(null);
     chmodSync(folder, 0o755);
     const script = `
-      import { holderOf } from ${JSON.stringify(fileURLToPath(new URL("../../shared/lock.ts", import.meta.url)))};
+      import { findHolder } from ${JSON.stringify(fileURLToPath(new URL("../../shared/lock.ts", import.meta.url)))};
       process.seteuid(65534);
-      process.stdout.write(String(holderOf("some.lock")));`;
+      process.stdout.write(String(findHolder("some.lock")));`;
     expect(runScript(script, folder).stdout).toBe("process 1 on another machine or in another container");
   },
 );

@@ -1,7 +1,7 @@
 /** jsonb text is cut into the same values that a JSON parser finds. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compact, compareMembers, elementsOf, membersOf, pickMembers } from "../../shared/api/json.ts";
+import { compact, compareMembers, pickMembers, readElements, readMembers } from "../../shared/api/json.ts";
 
 /** Spells a value as PostgreSQL spells jsonb: with a blank after each colon and comma outside of strings. */
 function spell(value: unknown): string {
@@ -19,7 +19,7 @@ describe("an answer of the tree", () => {
   test("is cut into the members that a JSON parser finds", () => {
     fc.assert(
       fc.property(fc.dictionary(fieldName, fc.jsonValue()), (object) => {
-        const members = membersOf(JSON.stringify(object));
+        const members = readMembers(JSON.stringify(object));
         expect([...members.keys()]).toEqual(Object.keys(object));
         for (const [name, raw] of members) expect(raw).toBe(JSON.stringify(object[name]));
       }),
@@ -31,7 +31,7 @@ describe("an answer of the tree", () => {
     fc.assert(
       fc.property(fc.array(fc.jsonValue()), (items) => {
         const texts = items.map((item) => JSON.stringify(item));
-        expect(elementsOf(texts.join(","), "answer")).toEqual(texts);
+        expect(readElements(texts.join(","), "answer")).toEqual(texts);
       }),
       { numRuns: 1_000 },
     );
@@ -40,7 +40,7 @@ describe("an answer of the tree", () => {
   test.each(['{"id":"', '{"id":"a","b":[', '{"id":"a\\', "[", '"'])(
     "that is truncated is read as one item and does not hang the build: %s",
     (text) => {
-      expect(elementsOf(text, "answer")).toEqual([text]);
+      expect(readElements(text, "answer")).toEqual([text]);
     },
   );
 });

@@ -1,6 +1,6 @@
 /** Requests that are answered from a tree, also from one that is replaced meanwhile (shared/respond.ts). */
 import { expect, test } from "vitest";
-import { bodyOf } from "../../shared/api/answer.ts";
+import { makeBody } from "../../shared/api/answer.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { type AppTree, respond } from "../../shared/api/respond.ts";
 import { typeOf } from "../support/types.ts";
@@ -26,13 +26,13 @@ test("is answered although builds replace the tree again and again", async () =>
     },
   );
   expect(errors).toEqual([]);
-  expect(response).toMatchObject({ kind: "found", circumstances: { fromTree: true } });
+  expect(response).toMatchObject({ kind: "found", context: { fromTree: true } });
   expect(trees).toBeGreaterThan(1);
 });
 
 test("a page behind the last is answered without reading the entries of the first", async () => {
   // Parsing long entries would hold up other requests. Broken ones show that they are not parsed.
-  const first = bodyOf(
+  const first = makeBody(
     '{"data":["meta":{"total":7}, …],"meta":{"current_page":1,"per_page":20,"total":123,"last_page":7}}',
   );
   const read = async () => ({ ...first, isCurrent: () => true });

@@ -2,11 +2,11 @@
 import { describe, expect, test } from "vitest";
 import {
   formatDay,
-  formatInstant,
+  formatTimestamp,
   isDate,
   readDay,
-  readInstant,
   readNumber,
+  readTimestamp,
   readUuid,
   readWhole,
 } from "../../shared/api/value.ts";
@@ -45,7 +45,7 @@ describe("an instant", () => {
     ["2024-02-29T00:00Z", "2024-02-29T00:00:00.000+00:00"],
     ["0001-01-01", "0001-01-01T00:00:00.000+00:00"],
   ])("%j is %s", (text, instant) => {
-    expect(formatInstant(readInstant(text) ?? Number.NaN)).toBe(instant);
+    expect(formatTimestamp(readTimestamp(text) ?? Number.NaN)).toBe(instant);
   });
 
   test.each([
@@ -63,12 +63,12 @@ describe("an instant", () => {
     "2026-1-2",
     "now",
   ])("%j is not an instant", (text) => {
-    expect(readInstant(text)).toBeNull();
+    expect(readTimestamp(text)).toBeNull();
   });
 
   test("outside the four-digit years sorts after or before all others", () => {
-    const late = formatInstant(readInstant("9999-12-31T23:59-01:00") as number);
-    const early = formatInstant(readInstant("0000-01-01T00:00+01:00") as number);
+    const late = formatTimestamp(readTimestamp("9999-12-31T23:59-01:00") as number);
+    const early = formatTimestamp(readTimestamp("0000-01-01T00:00+01:00") as number);
     expect(late > "9999-12-31T23:59:59.999+00:00").toBe(true);
     expect(early < "0000-01-01T00:00:00.000+00:00").toBe(true);
   });

@@ -140,7 +140,7 @@ const NUMBERS = [
 
 const DAYS = ["1900-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "2026-01-20", "2026-01-21", "2026-12-31"];
 
-/** Includes equal instants in different spellings, and more digits than are stored. */
+/** Includes equal timestamps in different spellings, and more digits than are stored. */
 export const INSTANTS = [
   "2026-01-20T15:30:00Z",
   "2026-01-20T17:30:00+02:00",

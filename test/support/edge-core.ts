@@ -1,11 +1,11 @@
 /** Runs the mapping core as an edge does: its source text alone, in a context without any host objects. */
 import { createContext, runInContext } from "node:vm";
 import { readPart } from "../../cli/edge/edge.ts";
-import { addressOf, fileOf, folderOf } from "../../shared/api/address.ts";
+import { findAddress, nameFile, nameFolder } from "../../shared/api/address.ts";
 import { type App, findType } from "../../shared/api/catalog.ts";
 import { isRefusal } from "../../shared/api/errors.ts";
 import { planRequest } from "../../shared/api/plan.ts";
-import { isCountedShape, meter } from "../../shared/api/pricing.ts";
+import { isCountedShape, priceRequest } from "../../shared/api/pricing.ts";
 import { readRequest } from "../../shared/api/request.ts";
 
 export type MapRequest = (method: string, target: string, keys: readonly string[]) => string;
@@ -14,7 +14,7 @@ const TEXT = readPart("core");
 
 /** The core for these apps. It gets several X-App-Key headers joined by commas. */
 export function openCore(apps: readonly App[]): MapRequest {
-  const folders = JSON.stringify(Object.fromEntries(apps.map(({ key }) => [key, folderOf(key).replace("/v1", "")])));
+  const folders = JSON.stringify(Object.fromEntries(apps.map(({ key }) => [key, nameFolder(key).replace("/v1", "")])));
   const context = createContext({});
   const map = runInContext(`${TEXT}\n(m, t, k) => mapRequest(${folders}, m, t, k)`, context) as (
     method: string,
@@ -31,8 +31,8 @@ export function fileOfRequest(apps: readonly App[], target: string, keys: readon
   const app = apps.find(({ key }) => key === request.appKey);
   if (app === undefined) return null;
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
-  const { shape } = meter(request, type);
+  const { shape } = priceRequest(request, type);
   if (isCountedShape(shape) || isRefusal(planRequest(request, type))) return null;
-  const address = addressOf(request, shape, type);
-  return address === null ? null : `/${folderOf(app.key)}/${fileOf(address)}`;
+  const address = findAddress(request, shape, type);
+  return address === null ? null : `/${nameFolder(app.key)}/${nameFile(address)}`;
 }

@@ -6,7 +6,7 @@ import { isRefusal } from "../../shared/api/errors.ts";
 import { type ListPlan, planRequest, type SearchPlan } from "../../shared/api/plan.ts";
 import { readRequest } from "../../shared/api/request.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { answerLive, currentSlots, queryOf } from "../../shared/live.ts";
+import { answerLive, buildQuery, currentSlots } from "../../shared/live.ts";
 import type { SlotCache } from "../../shared/sql/columns.ts";
 import type { Query } from "../../shared/sql/query.ts";
 
@@ -38,6 +38,6 @@ export async function pageOf(
 /** The plan of the query, run by itself: with slots read anew. */
 export async function measuredPage(database: Database, app: App, target: string): Promise<PlanNode> {
   const plan = pagePlan(app, target);
-  const query = queryOf(app, plan, await currentSlots(database, app, plan)) as Query;
+  const query = buildQuery(app, plan, await currentSlots(database, app, plan)) as Query;
   return (await measureQuery(database, query)).root;
 }

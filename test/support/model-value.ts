@@ -1,5 +1,5 @@
 /**
- * How the model reads a text as a number, an instant, a day, a boolean or a UUID, and compares what it read.
+ * How the model reads a text as a number, a timestamp, a day, a boolean or a UUID, and compares what it read.
  * Source: shared/contract.md section 4.
  */
 
@@ -36,7 +36,7 @@ export function instantOf(text: string): number | undefined {
   return time === undefined || offset === undefined ? undefined : midnight + time - offset;
 }
 
-/** The midnight UTC of a day, or of the UTC day of an instant. */
+/** The midnight UTC of a day, or of the UTC day of a timestamp. */
 function dayOf(text: string): number | undefined {
   const instant = instantOf(text);
   return instant === undefined ? undefined : Math.floor(instant / ONE_DAY) * ONE_DAY;

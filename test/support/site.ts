@@ -7,7 +7,7 @@ import { buildTree } from "../../cli/builder/build.ts";
 import type { AppReport } from "../../cli/builder/report.ts";
 import { importBundle } from "../../cli/import/import.ts";
 import { createApp } from "../../server/app.ts";
-import { type Hits, openCache, openHits, openReadings } from "../../server/cache.ts";
+import { type Hits, openCache, openHits, openResolvedRequests } from "../../server/cache.ts";
 import type { Limits } from "../../server/http/connection.ts";
 import { LIMITS, listen } from "../../server/http/listen.ts";
 import type { Observation } from "../../server/http/observe.ts";
@@ -123,7 +123,7 @@ export async function openApiServer(
     onError,
   });
   const live = openLive(store.database, { mediaBaseUrl: MEDIA, answerCache: openCache(memory), ...store.limits });
-  const sources = { ...openTree(out), ...live, readings: openReadings(memory), onError };
+  const sources = { ...openTree(out), ...live, resolvedRequests: openResolvedRequests(memory), onError };
   const hits = openHits(memory);
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
   const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits }, observe);

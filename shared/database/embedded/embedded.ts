@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Lock, LockedError, takeLock } from "../../lock.ts";
 import type { Query, Row } from "../../sql/query.ts";
 import { type Database, type DatabaseOptions, keepListening } from "../database.ts";
-import { DatabaseFault, HostEndedFault, notBegunFault } from "../fault.ts";
+import { DatabaseFault, notBegunFault, ServerEndedFault } from "../errors.ts";
 import { type Order, runTransaction } from "./orders.ts";
 import { joinDatabase, type Opened, shareDatabase } from "./share.ts";
-import { lockFileOf, openSupervisor, type Supervisor, type Thread } from "./thread.ts";
+import { findLockFile, openSupervisor, type Supervisor, type Thread } from "./thread.ts";
 
 /** Throws LockedError when the database stays in use by a process that does not share it. */
 export async function openEmbedded(options: DatabaseOptions): Promise<Database> {
@@ -25,7 +25,7 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
     try {
       return await work(used);
     } catch (error) {
-      if (!options.share || closed || !(error instanceof HostEndedFault) || error.hasBegun) throw error;
+      if (!options.share || closed || !(error instanceof ServerEndedFault) || error.hasBegun) throw error;
       opening ??= current === used ? reopen() : null;
       await opening;
       return work(current);
@@ -74,7 +74,7 @@ const RETRY_INTERVAL = 100;
 async function openOrJoin(options: DatabaseOptions, attemptsLeft = MAX_ATTEMPTS): Promise<Opened> {
   mkdirSync(options.dataDir, { recursive: true });
   try {
-    return await openHere(options, takeLock(lockFileOf(options.dataDir)));
+    return await openHere(options, takeLock(findLockFile(options.dataDir)));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const joined = await joinDatabase(options.dataDir);

@@ -4,7 +4,7 @@
  */
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { EmbeddedFault } from "../fault.ts";
+import { EmbeddedFault } from "../errors.ts";
 
 /** Returns one or two sentences for users. `message` is the message of PGlite, which is the same for several causes. */
 export function explainOpenFailure(folder: string, message: string): string {

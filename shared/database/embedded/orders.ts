@@ -4,7 +4,7 @@
  */
 import type { Query, Row } from "../../sql/query.ts";
 import type { Access, Session } from "../database.ts";
-import { DatabaseFault, EmbeddedFault, type FaultReason } from "../fault.ts";
+import { DatabaseFault, EmbeddedFault, type FaultReason } from "../errors.ts";
 
 export type Order =
   | { readonly query: Query }

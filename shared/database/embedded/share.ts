@@ -10,7 +10,7 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Database, Listening, Session } from "../database.ts";
-import { DatabaseFault, HostEndedFault, notBegunFault } from "../fault.ts";
+import { DatabaseFault, notBegunFault, ServerEndedFault } from "../errors.ts";
 import { type ChangeReport, type Order, openReplies, packError, type Reply, runTransaction } from "./orders.ts";
 
 /** An embedded database that is open, in this process or in another one that shares it. */
@@ -29,7 +29,7 @@ const LONGEST_NAME = 103;
  * The address on which the server of a folder listens: in the folder, which is as private as its data, or in the
  * temporary folder of the system if the path would be too long. On Windows it is a named pipe.
  */
-export function socketOf(dataDir: string): string {
+export function findSocket(dataDir: string): string {
   const folder = realpathSync(dataDir);
   const name = `precast-${createHash("sha256").update(folder).digest("hex").slice(0, 24)}`;
   if (process.platform === "win32") return `\\\\.\\pipe\\${name}`;
@@ -66,7 +66,7 @@ export function readMessages<M extends Request | ServerMessage>(
 
 /** Serves clients until the returned function is called. */
 export async function shareDatabase(database: Opened, dataDir: string): Promise<() => Promise<void>> {
-  const address = socketOf(dataDir);
+  const address = findSocket(dataDir);
   rmSync(address, { force: true });
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -129,20 +129,20 @@ const GRACE = 1_500;
 
 /** Uses the database of a folder through the process that shares it; null when none does. */
 export async function joinDatabase(dataDir: string): Promise<Opened | null> {
-  const address = socketOf(dataDir);
+  const address = findSocket(dataDir);
   const sockets = new Set<Socket>();
   let closed = false;
 
   async function open(onHeard: () => void = () => {}) {
     const socket = await connectTo(dataDir, address);
-    if (socket === null) throw new HostEndedFault({ hasBegun: false });
+    if (socket === null) throw new ServerEndedFault({ hasBegun: false });
     const replies = openReplies();
     sockets.add(socket);
     readMessages<ServerMessage>(socket, (message) => ("heard" in message ? onHeard() : replies.settle(message)));
     const closing = new Promise((resolve) => socket.once("close", resolve));
     const ended = closing.then(() => {
       sockets.delete(socket);
-      replies.end(new HostEndedFault());
+      replies.end(new ServerEndedFault());
     });
     if (closed) socket.destroy();
     const ask = (request: Request) => {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import { type Lock, LockedError, takeLock } from "../../lock.ts";
 import type { Row } from "../../sql/query.ts";
-import { DatabaseFault, EmbeddedFault } from "../fault.ts";
+import { DatabaseFault, EmbeddedFault } from "../errors.ts";
 import { checkSpace, diskFullFault, explainOpenFailure, isMemoryFailure, mayBeStuck } from "./failure.ts";
 import { type ChangeReport, type Order, openReplies, type PackedError, type Reply } from "./orders.ts";
 
@@ -111,7 +111,7 @@ type Listener = {
 const REOPEN_INTERVAL = 1_000;
 
 /** The lock file of a data folder: only the process that holds the lock may have the database open. */
-export function lockFileOf(dataDir: string): string {
+export function findLockFile(dataDir: string): string {
   return join(dataDir, "database.lock");
 }
 
@@ -147,7 +147,7 @@ export function openSupervisor(dataDir: string, taken: Lock, { onChange, onRepla
   function retakeLock(): Lock {
     lock.release();
     try {
-      return takeLock(lockFileOf(dataDir));
+      return takeLock(findLockFile(dataDir));
     } catch (error) {
       if (!(error instanceof LockedError)) throw error;
       throw lockLost(folder, error);

@@ -51,11 +51,11 @@ port.on("message", (order: Order) => {
  * holds no data. A folder with another identity is a copy that a user has put in its place, and is kept.
  */
 async function open(): Promise<Opened> {
-  if (identityOf(folder) === textOf(creationMark)) rmSync(folder, { recursive: true, force: true });
+  if (readIdentity(folder) === readText(creationMark)) rmSync(folder, { recursive: true, force: true });
   // PGlite makes files that anybody may write: only the folder keeps other users of the machine from the content.
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const names = readdirSync(folder);
-  if (names.length === 0) writeFileSync(creationMark, identityOf(folder) ?? "");
+  if (names.length === 0) writeFileSync(creationMark, readIdentity(folder) ?? "");
   // PGlite would make a new database over what is left of one, as after a restore that was interrupted.
   else if (!names.includes(VERSION_FILE)) throw new Error(`${VERSION_FILE} is missing`);
   const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START_PARAMS });
@@ -66,12 +66,12 @@ async function open(): Promise<Opened> {
 }
 
 /** Inode and birth time: these differ even for a folder that reuses the inode of another. Null if nothing is there. */
-function identityOf(path: string): string | null {
+function readIdentity(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? null : `${found.ino} ${found.birthtimeMs}`;
 }
 
-function textOf(path: string): string | undefined {
+function readText(path: string): string | undefined {
   try {
     return readFileSync(path, "utf8");
   } catch {

@@ -8,7 +8,7 @@ import {
   isReadOnly,
   notBegunFault,
   withConnectFaults,
-} from "../fault.ts";
+} from "../errors.ts";
 import { AS_TEXT, CONNECT_TIMEOUT, destroyLater, KEEP_ALIVE, sessionOptions } from "./session.ts";
 
 type Pool = {

@@ -9,7 +9,13 @@ import {
   type Listening,
   type Session,
 } from "../database.ts";
-import { type DatabaseFault, hasTooManyConnections, withBeginFaults, withConnectFaults, withFaults } from "../fault.ts";
+import {
+  type DatabaseFault,
+  hasTooManyConnections,
+  withBeginFaults,
+  withConnectFaults,
+  withFaults,
+} from "../errors.ts";
 import { openPool } from "./pool.ts";
 import { openCancellations, openPrepared, type Prepared, runQuery } from "./query.ts";
 import { begin, CONNECT_TIMEOUT, closeInBackground, KEEP_ALIVE, NO_LIMITS, rollBack, runQuick } from "./session.ts";

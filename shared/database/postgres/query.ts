@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Query, Row, Value } from "../../sql/query.ts";
-import { DatabaseFault, isConnectionLost, notBegunFault, withFaults } from "../fault.ts";
+import { DatabaseFault, isConnectionLost, notBegunFault, withFaults } from "../errors.ts";
 import { GRACE, planFor, runQuick } from "./session.ts";
 
 type Limits = {
@@ -119,7 +119,7 @@ export function openPrepared(): Prepared {
   const held = new WeakMap<pg.ClientBase, Set<string>>();
   let made = 0;
 
-  function countOf(text: string): AskedText {
+  function countText(text: string): AskedText {
     const asked = texts.get(text) ?? { name: `precast_${++made}`, times: 0 };
     texts.delete(text);
     const [oldest] = texts.size < MAX_TEXTS ? [] : texts.keys();
@@ -132,7 +132,7 @@ export function openPrepared(): Prepared {
   return {
     nameFor: (connection, { text, recurringPlan }) => {
       if (recurringPlan === undefined) return undefined;
-      const { name, times } = countOf(text);
+      const { name, times } = countText(text);
       if (times < FREQUENT) return undefined;
       const own = held.get(connection) ?? new Set();
       held.set(connection, own.add(name));
@@ -214,7 +214,7 @@ function cancelQuery(client: pg.ClientBase, milliseconds: number): Promise<void>
 }
 
 /** Formats a value as an SQL literal, for the statements that take no parameters. */
-export function literalOf(value: Value): string {
+export function writeLiteral(value: Value): string {
   if (value === null) return "NULL";
   return pg.escapeLiteral(typeof value === "string" ? value : arrayText(value));
 }

@@ -6,7 +6,7 @@ import type { App, ContentType } from "../../../shared/api/catalog.ts";
 import { isRefusal } from "../../../shared/api/errors.ts";
 import { planRequest } from "../../../shared/api/plan.ts";
 import { type ApiRequest, readRequest } from "../../../shared/api/request.ts";
-import { currentSlots, queryOf } from "../../../shared/live.ts";
+import { buildQuery, currentSlots } from "../../../shared/live.ts";
 import type { Query } from "../../../shared/sql/query.ts";
 import { formatBytes } from "../../../shared/text.ts";
 import { withClient } from "../client.ts";
@@ -174,7 +174,7 @@ async function sqlOf(client: Client, key: string, target: string): Promise<{ tex
   const plan = planRequest(request, type);
   const asText = async ({ text, values }: Query) =>
     (await client.query<(string | null)[]>({ text, values: [...values], rowMode: "array" })).rows;
-  const query = isRefusal(plan) ? null : queryOf(app, plan, await currentSlots({ query: asText }, app, plan));
+  const query = isRefusal(plan) ? null : buildQuery(app, plan, await currentSlots({ query: asText }, app, plan));
   if (query === null) throw new Error(`No query answers ${target}`);
   return { text: query.text, values: [...query.values] };
 }

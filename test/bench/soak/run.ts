@@ -1,7 +1,7 @@
 /** Runs a soak: loads content, starts a server, causes events while clients send requests, and adds everything up. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Address, requestOf } from "../../../shared/api/address.ts";
+import { type Address, writeRequest } from "../../../shared/api/address.ts";
 import { openDatabase } from "../../../shared/database/open.ts";
 import { createDatabase, type TestServer } from "../../support/postgres.ts";
 import { withClient } from "../client.ts";
@@ -140,7 +140,7 @@ function startClients(
   const common = { url: server.url, appKey: APP };
   const readers = startReaders({
     ...common,
-    ...{ targets: free.map(requestOf), clients, seed, onReply: check([200]) },
+    ...{ targets: free.map(writeRequest), clients, seed, onReply: check([200]) },
   });
   const checkLive = check([200, 503, 504]);
   const payers = startReaders({

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf, requestOf } from "../../../shared/api/address.ts";
+import { type Address, nameFile, nameFolder, writeRequest } from "../../../shared/api/address.ts";
 import type { App } from "../../../shared/api/catalog.ts";
 import { isRefusal } from "../../../shared/api/errors.ts";
 import { planRequest } from "../../../shared/api/plan.ts";
@@ -42,7 +42,7 @@ export function openTruth({ out, database, appKey, free, counted }: TruthOptions
   };
   const learnTree = () => {
     for (const address of free) {
-      learn(requestOf(address), readFileSync(join(out, folderOf(appKey), fileOf(address))));
+      learn(writeRequest(address), readFileSync(join(out, nameFolder(appKey), nameFile(address))));
     }
   };
   const learnLive = async () => {

@@ -16,13 +16,13 @@ export class DatabaseFault extends Error {
 }
 
 /** The process that shared the embedded database has ended or does not answer. */
-export class HostEndedFault extends DatabaseFault {
+export class ServerEndedFault extends DatabaseFault {
   /** Whether the query or the transaction may have begun. */
   readonly hasBegun: boolean;
 
   constructor({ hasBegun } = { hasBegun: true }) {
     super("unavailable", "the process that shared the embedded database has ended");
-    this.name = "HostEndedFault";
+    this.name = "ServerEndedFault";
     this.hasBegun = hasBegun;
   }
 }
@@ -60,7 +60,7 @@ const UNAVAILABLE = /^(08|25P0[34]|28|40|57P|53|3D|55P03|58)/;
  * `late` says that the time limit of the query had passed; a query that was cancelled earlier was cancelled by an
  * administrator.
  */
-function faultOf(error: unknown, late: boolean): unknown {
+function classifyError(error: unknown, late: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFault) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (code === CANCELLED) {
@@ -114,7 +114,7 @@ export async function withFaults<T>(ask: () => Promise<T>, limit: number | null 
   try {
     return await ask();
   } catch (error) {
-    throw faultOf(error, limit !== null && performance.now() - start >= limit);
+    throw classifyError(error, limit !== null && performance.now() - start >= limit);
   }
 }
 

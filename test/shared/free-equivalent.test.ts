@@ -1,6 +1,6 @@
-/** Which counted requests could have been free, and what they could have left out (shared/saving.ts). */
+/** Which counted requests could have been free, and what they could have left out (shared/api/pricing.ts). */
 import { describe, expect, test } from "vitest";
-import { savingOf } from "../../shared/api/pricing.ts";
+import { findFreeEquivalent } from "../../shared/api/pricing.ts";
 import { readRequest } from "../../shared/api/request.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
@@ -18,7 +18,7 @@ const POSTS = typeOf(
 function savingIn(target: string): string | null {
   const request = readRequest({ method: "GET", target: `/api/v1/${target}`, appKey: "shop" });
   if (request.kind !== "request") throw new Error(`${target} is not a request`);
-  return savingOf(request, POSTS)?.text ?? null;
+  return findFreeEquivalent(request, POSTS)?.text ?? null;
 }
 
 const ALL = "title,price,author,published_at,created_at,updated_at";

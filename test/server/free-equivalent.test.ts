@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type App, type ContentType, defaultPerPage, findType } from "../../shared/api/catalog.ts";
 import { shownOfList } from "../../shared/api/columns.ts";
-import { savingOf } from "../../shared/api/pricing.ts";
+import { findFreeEquivalent } from "../../shared/api/pricing.ts";
 import {
   type ApiRequest,
   type Filter,
@@ -86,7 +86,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
 
 async function check(api: ApiServer, app: App, target: string, request: ApiRequest, seen: Set<string>): Promise<void> {
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
-  const saving = savingOf(request, type);
+  const saving = findFreeEquivalent(request, type);
   if (saving === null) return;
   const { filters } = request.parameters;
   for (const part of saving.text.split("&"))

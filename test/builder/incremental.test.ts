@@ -9,7 +9,7 @@ import type { App } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { stateOf, type TreeState } from "../../shared/tree.ts";
+import { readTreeState, type TreeState } from "../../shared/tree.ts";
 import {
   type ChangesFile,
   readChanges,
@@ -409,7 +409,7 @@ DROP FUNCTION public.touch CASCADE;`);
 
   test("a folder may be a hundred builds behind, and an app that these leave out even more", async () => {
     const buildElsewhere = (count: number, held = "") => {
-      const { tree } = stateOf(out, "shop") as TreeState;
+      const { tree } = readTreeState(out, "shop") as TreeState;
       return write(
         `SELECT precast.keep_mark('${tree}', gen_random_uuid(), '{${held}}') FROM generate_series(1, ${count})`,
       );
@@ -418,7 +418,7 @@ DROP FUNCTION public.touch CASCADE;`);
     expect((await build()).mode).toBe("incremental");
     await buildElsewhere(1);
     expect((await build()).mode).toBe("full");
-    await buildElsewhere(150, (stateOf(out, "shop") as TreeState).mark);
+    await buildElsewhere(150, (readTreeState(out, "shop") as TreeState).mark);
     expect((await build()).mode).toBe("incremental");
   });
 
@@ -638,7 +638,7 @@ DROP FUNCTION public.touch CASCADE;`);
   ])(
     "of a type with %d entries, up to %d are updated one by one, and if more have changed, all",
     async (count, most) => {
-      const state = { ...(stateOf(out, "shop") as TreeState), counts: { posts: count } };
+      const state = { ...(readTreeState(out, "shop") as TreeState), counts: { posts: count } };
       const findDelta = () =>
         store.database.transaction("read", async (session) => {
           const [app] = await readApps(session, { mediaBaseUrl: "https://media.test" });

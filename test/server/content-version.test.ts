@@ -1,10 +1,10 @@
 /**
- * Checks reads of an edition, the version of a type's content: requests share them, and none gets an edition whose
+ * Checks reads of content versions: requests share them, and none gets a version whose
  * read began before the request.
  */
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openEditions } from "../../server/live/cache.ts";
+import { openContentVersions } from "../../server/live/cache.ts";
 import type { Session } from "../../shared/database/database.ts";
 
 const LIMIT = 5_000;
@@ -13,7 +13,7 @@ const stays = new AbortController().signal;
 test("a request gets an edition that was read after it asked, however closely it follows another request", async () => {
   let now = 0;
   const session: Pick<Session, "query"> = { query: async () => [[String(now)]] };
-  const editions = openEditions({ ask: (_, run) => run(session), instead: () => null, limit: LIMIT });
+  const editions = openContentVersions({ ask: (_, run) => run(session), instead: () => null, limit: LIMIT });
   for (let wait = 0; wait < 40; wait++) {
     const before = editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays);
     for (let turn = 0; turn < wait; turn++) await Promise.resolve();
@@ -40,7 +40,7 @@ test("requests that arrive while a read hangs share a second read and do not wai
     if (number === 1) await hung;
     return [[String(number)]];
   };
-  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null, limit: LIMIT });
+  const editions = openContentVersions({ ask: (_, run) => run({ query }), instead: () => null, limit: LIMIT });
   const ask = () => editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays);
   const first = ask();
   await begun;
@@ -60,7 +60,7 @@ test("reads follow one another while they take no longer than usual, also behind
     if (number === 1) throw new Error("the connection was closed");
     return [[String(number)]];
   };
-  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null, limit: LIMIT });
+  const editions = openContentVersions({ ask: (_, run) => run({ query }), instead: () => null, limit: LIMIT });
   const asked: Promise<unknown>[] = [];
   for (let turn = 0; turn < 12; turn++) {
     asked.push(editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays).catch((error) => error.message));
@@ -75,7 +75,7 @@ test("reads follow one another while they take no longer than usual, also behind
 
 test("a request does not get the end of the time that another request has left", async () => {
   const given: number[] = [];
-  const editions = openEditions({
+  const editions = openContentVersions({
     ask: (_, run, left) => {
       given.push(left);
       return run({ query: async () => [["1"]] });
