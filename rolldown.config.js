@@ -7,11 +7,9 @@ const PROGRAM = { main: "./cli/main.ts" };
 const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/database/embedded/worker.ts" };
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
 const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge" };
-/** Every command loads it, and finding its files costs more than running them. */
-const BUNDLED = ["commander", "fast-glob", "fs-extra", "zod"];
 /** The dependencies stay in node_modules, where a version that has a flaw can be replaced. All else is bundled. */
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-const LEFT = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name));
+const LEFT = Object.keys(dependencies);
 
 function bundle(input, folder, output) {
   const names = `${folder}/[name].js`;
@@ -60,7 +58,7 @@ export default defineConfig([
       // The version is printed without that file.
       codeSplitting: {
         groups: [
-          { name: "version", test: /\/package\.json$/, priority: 2 },
+          { name: "version", test: /^(?!.*node_modules).*\/package\.json$/, priority: 2 },
           { name: "common", test: /\/(cli\/\w+|(server|shared)\/.*)\.ts$/, minShareCount: 4, priority: 1 },
           // Most commands build nothing: they need neither the builder nor its library for folders.
           { name: "builder", test: /\/cli\/builder\//, minShareCount: 2 },
