@@ -7,9 +7,12 @@ const PROGRAM = { main: "./cli/main.ts" };
 const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/database/embedded/worker.ts" };
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
 const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge" };
+/** listhen is bundled without what it has for development: certificates, WebSockets, clipboard, tunnels, emoji. */
+const UNUSED = ["node-forge", "crossws/adapters/node", "tinyclip", "untun"];
+const ALIASES = { ...Object.fromEntries(UNUSED.map((name) => [name, false])), consola$: "consola/basic" };
 /** The dependencies stay in node_modules, where a version that has a flaw can be replaced. All else is bundled. */
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-const LEFT = Object.keys(dependencies);
+const LEFT = Object.keys(dependencies).filter((name) => name !== "listhen");
 
 function bundle(input, folder, output) {
   const names = `${folder}/[name].js`;
@@ -17,6 +20,7 @@ function bundle(input, folder, output) {
     input,
     platform: "node",
     transform: { target: "node20.19" },
+    resolve: { alias: ALIASES },
     external: (id) => LEFT.some((name) => id === name || id.startsWith(`${name}/`)),
     output: {
       dir: "dist",

@@ -105,6 +105,7 @@ describe("the layout", () => {
     ["fast-glob", ["shared/files.ts"]],
     ["fs-extra/esm", ["remote", "stage"].map((name) => `cli/builder/${name}.ts`)],
     ["h3", ["server/admin.ts", "server/app.ts"]],
+    ["listhen", ["server/http/listen.ts"]],
     ["lru-cache", ["server/cache.ts", "server/http/encode.ts"]],
     ["negotiator", ["server/http/encode.ts"]],
     ["pino", ["server/log.ts"]],

@@ -1,4 +1,5 @@
 /** Listens for HTTP requests, and stops without losing any: open ones are finished, and no new ones are taken. */
+import cluster from "node:cluster";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import {
@@ -73,12 +74,36 @@ function drain(server: Server, open: ReadonlySet<Connection>, time: number): Pro
 
 /** Resolves to the server's URL. Throws the system's error (such as EADDRINUSE) when it cannot listen there. */
 export async function listenOn(server: Server, host: string, port: number): Promise<string> {
+  const opened = await openPort(host, port);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, resolve);
+    if (opened === null) server.listen(port, host, resolve);
+    else server.listen(opened, resolve);
   });
   const { address, family, port: bound } = server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`;
+}
+
+/** Hosts that listhen takes. It would listen on localhost in place of any other. */
+const LISTHEN_HOST = /^(?!-)[\d.:A-Za-z-]{1,63}(?<!-)$/;
+/** listhen prints nothing, opens no browser, and leaves signals to the program. */
+const QUIET = { isProd: true, isTest: true, showURL: false, autoClose: false } as const;
+
+/**
+ * Opens the port with listhen, and returns the server that holds it. Another server takes its port over, because the
+ * limits of a server are set when it is created, and listhen creates one without any. Null when node:http has to open
+ * the port, or to say why it cannot be opened: the errors of listhen have no code.
+ */
+async function openPort(host: string, port: number): Promise<Server | null> {
+  // To find out whether a port is free, listhen opens and closes it, but a worker shares its port with others.
+  if (cluster.isWorker || !LISTHEN_HOST.test(host)) return null;
+  const listhen = await import("listhen");
+  const asked = { port, random: port === 0 };
+  const opened = await listhen.listen(() => {}, { ...QUIET, hostname: host, port: asked }).catch(() => null);
+  if (opened === null || port === 0 || opened.address.port === port) return opened?.server ?? null;
+  // It opens 3000 in place of a port that browsers refuse, such as 6000.
+  await opened.close();
+  return null;
 }
 
 // Guards the HTTP server: passes requests to the app, refuses malformed ones, and limits connections.
