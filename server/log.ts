@@ -1,9 +1,11 @@
 /** Writes the log on standard error: JSON lines for machines, sentences on a terminal. */
+import { constants, openSync, writeSync, write as writeTo } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { pino } from "pino";
 import type { LogLevel } from "../shared/settings/serving.ts";
 import { printable } from "../shared/text.ts";
-import type { Observation, Observe } from "./http/observe.ts";
-import { openLogSink, reopenNonBlocking } from "./log-sink.ts";
+import { describeLine, SHOWN_IN_WORDS } from "./http/observe.ts";
 
 export type Log = {
   /** Null when the log level leaves these lines out, so that callers need not gather the fields. */
@@ -12,7 +14,7 @@ export type Log = {
   readonly error: (what: unknown) => void;
   /** Number of lines that were dropped, because nobody read them in time or the disk was full. */
   readonly dropped: () => number;
-  /** Resolves when everything is written, or cannot be written. */
+  /** Resolves when everything is written, or when the disk takes no more, or nobody reads. */
   readonly close: () => Promise<void>;
 };
 
@@ -95,85 +97,155 @@ function repeatsCause({ message, cause }: Error): boolean {
   return cause instanceof Error && message.endsWith(cause.message);
 }
 
-// Turns an observed request into a line of the access log: fields for machines, or a sentence.
+// Writes the lines, many at a time, and outside the thread that answers requests. pino's own destination costs each line
+// twice as much, and holds up the end of the process for as long as nobody reads or the disk is full.
 
-type AccessLine = {
-  readonly id: string;
-  readonly client: string | undefined;
-  /** The first characters of the app key. */
-  readonly app: string | undefined;
-  readonly method: string;
-  readonly target: string;
-  readonly status: number;
-  readonly shape: string | null;
-  readonly counted: boolean;
-  readonly source: string;
-  /** Milliseconds from the request's arrival until its answer was handed to the system. */
-  readonly ms: number;
-  readonly bytes: number;
+type LogSink = Pick<Log, "dropped" | "close"> & {
+  readonly write: (line: string) => void;
+  /** Begins to write the lines gathered so far, without waiting until they are written. */
+  readonly flush: () => void;
 };
 
-/** Null when `write` is, because the log level leaves requests out: they cost the log nothing then. */
-export function openAccessLog(write: ((line: AccessLine) => void) | null): Observe | null {
-  return write === null ? null : (observation) => write(accessLine(observation, performance.now()));
-}
+/** Number of bytes that one write takes; each write costs as much as ten lines do. */
+const PIECE = 32_768;
+/** Number of bytes that a pipe takes at once (PIPE_BUF): lines up to that, of processes that share it, never mix. */
+const SHARED_PIECE = 4_096;
+/** Milliseconds after which a line is written at the latest. */
+const FLUSH_AFTER = 200;
+/**
+ * Number of bytes that may wait to be written. More are dropped: a log that is read slowly or not at all, or whose disk
+ * is full, must hold up nothing.
+ */
+const MAX_HELD = 8 * 1_024 * 1_024;
+/** Milliseconds until a full pipe is tried again. */
+const BUSY_FOR = 100;
+/** Number of tries to write to a full pipe at the end: the process must not wait for a pipe that is never read. */
+const LAST_TRIES = 20;
 
-/** `now` and the start are readings of the same clock, in milliseconds. */
-function accessLine(observation: Observation, now: number): AccessLine {
-  const { id, client, appKey, method, target, status, shape, counted, source, bytes, start } = observation;
+/** `shared` says whether other processes write to the same file descriptor. */
+export function openLogSink(descriptor: number, shared: boolean): LogSink {
+  const piece = shared ? SHARED_PIECE : PIECE;
+  let lines: string[] = [];
+  let bytes = 0;
+  let dropped = 0;
+  /** Pieces that are flushed but not yet written. */
+  const pieces: Buffer[] = [];
+  let held = 0;
+  let writing: Promise<void> | null = null;
+  /** How many more times a full pipe is waited for: without limit until `close`. */
+  let waitsLeft = Number.POSITIVE_INFINITY;
+
+  function gather(): void {
+    if (held + bytes > MAX_HELD) dropped += lines.length;
+    else if (lines.length > 0) {
+      pieces.push(Buffer.from(lines.join("")));
+      held += bytes;
+    }
+    lines = [];
+    bytes = 0;
+  }
+
+  function flush(): void {
+    gather();
+    if (pieces.length > 0) writing ??= writePieces();
+  }
+
+  async function writePieces(): Promise<void> {
+    let refused = false;
+    while (pieces.length > 0 && !refused) refused = !(await writeNext());
+    writing = null;
+  }
+
+  /**
+   * Resolves to false when the system refuses to write, or nobody reads at the end. What a full disk does not take is
+   * kept for the next flush, when there may be room again.
+   */
+  async function writeNext(): Promise<boolean> {
+    const next = pieces.shift() as Buffer;
+    const written = await tryWrite(descriptor, next);
+    held -= written ?? 0;
+    if (written !== next.length) pieces.unshift(next.subarray(written ?? 0));
+    if (written === 0) {
+      if (waitsLeft-- <= 0) return false;
+      await sleep(BUSY_FOR);
+    }
+    return written !== null;
+  }
+
+  setInterval(flush, FLUSH_AFTER).unref();
+  // Writes the last lines also when the process ends without `close`.
+  process.once("exit", () => {
+    gather();
+    writeLast(descriptor, pieces);
+  });
   return {
-    id,
-    client,
-    app: appKey === undefined ? undefined : beginningOfKey(appKey),
-    method,
-    target: printTarget(target),
-    status,
-    shape,
-    counted,
-    source,
-    ms: Math.round((now - start) * 1_000) / 1_000,
-    bytes,
+    write: (line) => {
+      const size = Buffer.byteLength(line);
+      if (bytes + size > piece) flush();
+      lines.push(line);
+      bytes += size;
+    },
+    flush,
+    dropped: () => dropped,
+    close: async () => {
+      waitsLeft = LAST_TRIES;
+      flush();
+      await writing;
+    },
   };
 }
 
-/** Number of characters of a key that are shown, but at most half of the key. */
-const SHOWN_LENGTH = 4;
-const MAX_TARGET = 1_024;
-/** Node gives each byte of the target as one character, and a terminal might execute some of them as control codes. */
-const UNPRINTABLE = /[^\x21-\x7e]/g;
+const write = promisify(writeTo);
 
-/** The first characters of an app key, which tell an operator's apps apart. */
-export function beginningOfKey(key: string): string {
-  const shown = key.slice(0, Math.min(SHOWN_LENGTH, key.length >> 1));
-  return `${shown.replace(/[^A-Za-z0-9_-]/g, "?")}…`;
+/** Resolves to the number of bytes written: 0 while a pipe is full, null when the system refuses (full disk). */
+async function tryWrite(descriptor: number, bytes: Buffer): Promise<number | null> {
+  try {
+    return (await write(descriptor, bytes)).bytesWritten;
+  } catch (error) {
+    return isBusy(error) ? 0 : null;
+  }
 }
 
-/** The target as the log shows it: printable ASCII, and not too long. */
-export function printTarget(target: string): string {
-  const printed = target.replace(UNPRINTABLE, encodeByte);
-  return printed.length <= MAX_TARGET ? printed : `${printed.slice(0, MAX_TARGET)}…`;
+/** Writes what is left, synchronously. What cannot be written now is lost, because the process must end. */
+function writeLast(descriptor: number, pieces: readonly Buffer[]): void {
+  let tries = 0;
+  for (const piece of pieces) {
+    for (let rest = piece; rest.length > 0; ) {
+      const written = tryWriteSync(descriptor, rest);
+      tries = written === 0 ? tries + 1 : 0;
+      if (written === null || tries === LAST_TRIES) return;
+      rest = rest.subarray(written);
+    }
+  }
 }
 
-function encodeByte(character: string): string {
-  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+function tryWriteSync(descriptor: number, bytes: Buffer): number | null {
+  try {
+    return writeSync(descriptor, bytes);
+  } catch (error) {
+    if (!isBusy(error)) return null;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BUSY_FOR);
+    return 0;
+  }
 }
 
-/** The fields that the sentence of `describeLine` already shows. */
-const SHOWN_IN_WORDS: readonly (keyof AccessLine)[] = [
-  "method",
-  "target",
-  "status",
-  "ms",
-  "source",
-  "bytes",
-  "shape",
-  "counted",
-];
+function isBusy(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "EAGAIN";
+}
 
-/** Null for a line that is not about a request. */
-function describeLine(line: Partial<AccessLine>): string | null {
-  const { method, target, status, shape, counted, source, ms, bytes } = line;
-  if (method === undefined || status === undefined) return null;
-  const meaning = shape === null ? "" : ` ${shape} ${counted ? "counted" : "free"} ${source}`;
-  return `${method} ${target} ${status} ${ms} ms ${bytes} bytes${meaning}`;
+// Opens the terminal for the log. One that is paused, or whose line is dead, takes no output for an unknown time.
+
+const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
+
+/**
+ * Opens the same terminal again in non-blocking mode, and returns the new file descriptor: Node.js makes writers to a
+ * terminal wait, and a server must not. Returns `descriptor` when that cannot be opened, for example because it is
+ * another user's.
+ */
+function reopenNonBlocking(descriptor: number): number {
+  try {
+    return openSync(`/dev/fd/${descriptor}`, O_WRONLY | O_NOCTTY | O_NONBLOCK);
+  } catch {
+    return descriptor;
+  }
 }

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { nameFile, nameFolder } from "../shared/api/address.ts";
 import { makeEtag } from "../shared/api/answer.ts";
 import type { App } from "../shared/api/catalog.ts";
-import type { AppTree, CurrentCheck, TreeBody } from "../shared/api/respond.ts";
+import type { AppTree, CurrentCheck } from "../shared/api/respond.ts";
 import { CHANGES_FILE, nameStateFile, REMOTE_FILE, readState, STATE_FOLDER } from "../shared/tree.ts";
 
 type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
@@ -36,11 +36,14 @@ export function openTree(out: string): Tree {
     findTree: async (appKey) => {
       const found = await findApp(appKey);
       if (found === null) return null;
-      const { app, isCurrent, isCurrentOnDisk } = found;
-      const folder = join(out, nameFolder(appKey));
-      const read: AppTree["read"] = async (address) =>
-        readBody(await readStamped(join(folder, nameFile(address)), stamps));
-      return { app, isCurrent, isCurrentOnDisk, read };
+      const { app, isCurrentOnDisk } = found;
+      const read: AppTree["read"] = async (address) => {
+        const file = await readStamped(join(out, nameFolder(appKey), nameFile(address)), stamps);
+        if (file === null) return null;
+        const { bytes } = file;
+        return { bytes, etag: makeEtag(bytes), isCurrent: () => found.isCurrent() && file.isCurrent() };
+      };
+      return { app, isCurrentOnDisk, read };
     },
   };
 }
@@ -56,12 +59,6 @@ function isMissing(path: string): boolean {
 }
 
 type Stamped = Watch & { readonly bytes: Buffer };
-
-function readBody(file: Stamped | null): TreeBody | null {
-  if (file === null) return null;
-  const { bytes, isCurrent } = file;
-  return { bytes, isCurrent, etag: makeEtag(bytes) };
-}
 
 /** Bytes and stamp come from one open file, even if its path is replaced meanwhile. Null when there is no file. */
 async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {

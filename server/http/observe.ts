@@ -123,3 +123,86 @@ export function combineObservers(...observers: readonly (Observe | null)[]): Obs
     others(observation);
   };
 }
+
+// Turns an observed request into a line of the access log: fields for machines, or a sentence.
+
+type AccessLine = {
+  readonly id: string;
+  readonly client: string | undefined;
+  /** The first characters of the app key. */
+  readonly app: string | undefined;
+  readonly method: string;
+  readonly target: string;
+  readonly status: number;
+  readonly shape: string | null;
+  readonly counted: boolean;
+  readonly source: string;
+  /** Milliseconds from the request's arrival until its answer was handed to the system. */
+  readonly ms: number;
+  readonly bytes: number;
+};
+
+/** Null when `write` is, because the log level leaves requests out: they cost the log nothing then. */
+export function openAccessLog(write: ((line: AccessLine) => void) | null): Observe | null {
+  return write === null ? null : (observation) => write(accessLine(observation, performance.now()));
+}
+
+/** `now` and the start are readings of the same clock, in milliseconds. */
+function accessLine(observation: Observation, now: number): AccessLine {
+  const { id, client, appKey, method, target, status, shape, counted, source, bytes, start } = observation;
+  return {
+    id,
+    client,
+    app: appKey === undefined ? undefined : beginningOfKey(appKey),
+    method,
+    target: printTarget(target),
+    status,
+    shape,
+    counted,
+    source,
+    ms: Math.round((now - start) * 1_000) / 1_000,
+    bytes,
+  };
+}
+
+/** Number of characters of a key that are shown, but at most half of the key. */
+const SHOWN_LENGTH = 4;
+const MAX_TARGET = 1_024;
+/** Node gives each byte of the target as one character, and a terminal might execute some of them as control codes. */
+const UNPRINTABLE = /[^\x21-\x7e]/g;
+
+/** The first characters of an app key, which tell an operator's apps apart. */
+export function beginningOfKey(key: string): string {
+  const shown = key.slice(0, Math.min(SHOWN_LENGTH, key.length >> 1));
+  return `${shown.replace(/[^A-Za-z0-9_-]/g, "?")}…`;
+}
+
+/** The target as the log shows it: printable ASCII, and not too long. */
+export function printTarget(target: string): string {
+  const printed = target.replace(UNPRINTABLE, encodeByte);
+  return printed.length <= MAX_TARGET ? printed : `${printed.slice(0, MAX_TARGET)}…`;
+}
+
+function encodeByte(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
+}
+
+/** The fields that the sentence of `describeLine` already shows. */
+export const SHOWN_IN_WORDS: readonly (keyof AccessLine)[] = [
+  "method",
+  "target",
+  "status",
+  "ms",
+  "source",
+  "bytes",
+  "shape",
+  "counted",
+];
+
+/** Null for a line that is not about a request. */
+export function describeLine(line: Partial<AccessLine>): string | null {
+  const { method, target, status, shape, counted, source, ms, bytes } = line;
+  if (method === undefined || status === undefined) return null;
+  const meaning = shape === null ? "" : ` ${shape} ${counted ? "counted" : "free"} ${source}`;
+  return `${method} ${target} ${status} ${ms} ms ${bytes} bytes${meaning}`;
+}

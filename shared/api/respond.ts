@@ -173,7 +173,7 @@ async function answerPlan(
     // A build may just have deleted the file: then it has already replaced the app's state, which isCurrentOnDisk
     // notices.
     if (!isFile(outcome) && !isLast && !tree.isCurrentOnDisk()) return null;
-    if (outcome !== null) return { fromTree: true, outcome, isCurrent: openCurrentCheck(tree, outcome) };
+    if (outcome !== null) return { fromTree: true, outcome, isCurrent: isFile(outcome) ? outcome.isCurrent : null };
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan, gone(), since));
   return { fromTree: false, isCurrent: null, outcome };
@@ -202,14 +202,13 @@ const FAULTS: Record<FaultReason, Refusal> = {
 /** Whether what was read from the tree is still what the tree holds. */
 export type CurrentCheck = () => boolean;
 
-/** The body that a file of the tree holds. */
-export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: CurrentCheck };
+/** The body that a file of the tree holds. It is current while both the file and the app's state are. */
+type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: CurrentCheck };
 
 /** An app's part of the tree. It knows the app as it was when the tree was built. */
 export type AppTree = {
   readonly app: App;
-  readonly isCurrent: CurrentCheck;
-  /** As `isCurrent`, but always checks the disk: `isCurrent` may lag behind a build for a moment. */
+  /** Checks the disk now: what a body's `isCurrent` returns may lag behind a build for a moment. */
   readonly isCurrentOnDisk: CurrentCheck;
   /** Null when the tree has no such file. */
   readonly read: (address: Address) => Promise<TreeBody | null>;
@@ -250,11 +249,6 @@ function emptyList(page: bigint, perPage: number, total: number): Body {
 function readMeta({ bytes }: TreeBody): { readonly per_page: number; readonly total: number } {
   const meta = bytes.toString("utf8", bytes.lastIndexOf('"meta":'));
   return (JSON.parse(`{${meta}`) as { meta: { per_page: number; total: number } }).meta;
-}
-
-/** Only an answer that is the body of one file can be checked for changes. Null for all others. */
-function openCurrentCheck(tree: AppTree, outcome: Body | TreeBody | Refusal): CurrentCheck | null {
-  return isFile(outcome) ? () => tree.isCurrent() && outcome.isCurrent() : null;
 }
 
 function isFile(outcome: Body | TreeBody | Refusal | null): outcome is TreeBody {

@@ -14,9 +14,8 @@ import {
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { chooseRequestId } from "../../server/http/observe.ts";
-import { beginningOfKey, openLog, printTarget } from "../../server/log.ts";
-import { openLogSink } from "../../server/log-sink.ts";
+import { beginningOfKey, chooseRequestId, printTarget } from "../../server/http/observe.ts";
+import { openLog, openLogSink } from "../../server/log.ts";
 import {
   holdPort,
   MAIN,

@@ -13,7 +13,7 @@ test("is answered although builds replace the tree again and again", async () =>
   const findTree = async (): Promise<AppTree> => {
     // Without a limit, the request would begin anew for ever.
     if (++trees > 100) throw new Error("the request began anew a hundred times");
-    return { app: APP, isCurrent: () => false, isCurrentOnDisk: () => false, read: async () => null };
+    return { app: APP, isCurrentOnDisk: () => false, read: async () => null };
   };
   const errors: unknown[] = [];
   const response = await respond(
@@ -41,7 +41,6 @@ test("a page behind the last is answered without reading the entries of the firs
     {
       findTree: async () => ({
         app: APP,
-        isCurrent: () => true,
         isCurrentOnDisk: () => true,
         read: async (address) => (address.kind === "page" && address.page === 1n ? read() : null),
       }),

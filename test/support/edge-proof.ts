@@ -3,7 +3,7 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { printTarget } from "../../server/log.ts";
+import { printTarget } from "../../server/http/observe.ts";
 import { refusalAnswer } from "../../shared/api/answer.ts";
 import { DATABASE_UNAVAILABLE } from "../../shared/api/errors.ts";
 import type { Running } from "./edge-program.ts";
