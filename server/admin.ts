@@ -1,4 +1,4 @@
-/** Opens the admin port of a server and connects it with what it reports: tree, database, ledger, replicas and metrics. */
+/** Serves the admin port: health, readiness and metrics, for operators and their systems, apart from the API's port. */
 import { open, readdir, statfs } from "node:fs/promises";
 import { createServer, STATUS_CODES } from "node:http";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { listenOn } from "./http/listen.ts";
 import { makeFolder, needWritable } from "./ledger/owner.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
 
-export type ControlOptions = {
+export type AdminOptions = {
   readonly host: string;
   readonly port: number;
   /** The folder of the tree. */
@@ -26,66 +26,48 @@ export type ControlOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-export type Control = {
+export type Admin = {
   readonly url: string;
   /** From now on `/readyz` reports the server as unavailable. */
   readonly drain: () => void;
   readonly close: () => Promise<void>;
 };
 
-export async function openControl(options: ControlOptions): Promise<Control> {
-  const { host, port, out, ledgerFolder, database, replicas, metrics, onError } = options;
+export async function openAdmin(options: AdminOptions): Promise<Admin> {
+  const { host, port, out, ledgerFolder, database, replicas, onError } = options;
   const probe = openProbe(database);
+  // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
+  // thousands of times without waiting would stop the server.
+  const metrics = shareRunning(options.metrics);
   let draining = false;
 
-  async function readiness() {
-    const [tree, databaseHealth, ledger] = await Promise.all([
-      readTreeHealth(out),
-      probe(),
-      readLedgerHealth(ledgerFolder),
-    ]);
-    return describeReadiness(tree, databaseHealth, ledger, replicas(), draining);
-  }
-
-  const admin = await openAdmin({ readiness, metrics, onError }, host, port);
+  const app = openRouter(onError, {
+    "/healthz": () => json(200, { status: "ok" }),
+    "/readyz": async () => {
+      const parts = await Promise.all([readTreeHealth(out), probe(), readLedgerHealth(ledgerFolder)]);
+      const state = describeReadiness(...parts, replicas(), draining);
+      return json(state.status === "unavailable" ? 503 : 200, state);
+    },
+    "/metrics": async () => page(200, CONTENT_TYPE, await metrics()),
+  });
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(app));
   return {
-    url: admin.url,
+    url: await listenOn(server, host, port),
     drain: () => {
       draining = true;
     },
-    close: admin.close,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
   };
 }
 
-// Serves the admin port: health, readiness and metrics, for operators and their systems, apart from the API's port.
+type Page = () => HTTPResponse | Promise<HTTPResponse>;
 
-type AdminSources = {
-  readonly readiness: () => Promise<Readiness>;
-  /** Resolves to the metrics in the text format of Prometheus. */
-  readonly metrics: () => Promise<string>;
-  readonly onError: (error: unknown) => void;
-};
-
-type Admin = { readonly url: string; readonly close: () => Promise<void> };
-
-const PATHS = ["/healthz", "/readyz", "/metrics"] as const;
-
-export async function openAdmin(
-  { readiness, metrics, onError }: AdminSources,
-  host: string,
-  port: number,
-): Promise<Admin> {
-  // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
-  // thousands of times without waiting would stop the server.
-  const gather = shareRunning(metrics);
-  const pages: Readonly<Record<(typeof PATHS)[number], () => HTTPResponse | Promise<HTTPResponse>>> = {
-    "/healthz": () => json(200, { status: "ok" }),
-    "/readyz": async () => {
-      const state = await readiness();
-      return json(state.status === "unavailable" ? 503 : 200, state);
-    },
-    "/metrics": async () => page(200, CONTENT_TYPE, await gather()),
-  };
+/** Answers GET and HEAD on the paths of the pages, and nothing else. */
+function openRouter(onError: AdminOptions["onError"], pages: Readonly<Record<string, Page>>): H3 {
   const app = new H3({
     silent: true,
     onError: (error) => {
@@ -95,23 +77,14 @@ export async function openAdmin(
   });
   // Before the router, which would take `//metrics` and `/%6detrics` for `/metrics`.
   app.use(({ runtime }) => {
-    const path = runtime?.node?.req.url?.split("?")[0];
-    if (PATHS.some((known) => known === path)) return undefined;
+    if (Object.hasOwn(pages, runtime?.node?.req.url?.split("?")[0] ?? "")) return undefined;
     return refusal(404, "NOT_FOUND", "There is no such path. The paths are /healthz, /readyz and /metrics.");
   });
-  for (const path of PATHS) {
-    app.get(path, pages[path]).head(path, pages[path]);
+  for (const [path, show] of Object.entries(pages)) {
+    app.get(path, show).head(path, show);
     app.all(path, () => refusal(405, "METHOD_NOT_ALLOWED", "Use GET or HEAD.", { Allow: "GET, HEAD" }));
   }
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(app));
-  return {
-    url: await listenOn(server, host, port),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return app;
 }
 
 function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): HTTPResponse {

@@ -1,5 +1,5 @@
 /** The first process of a server: answers requests or manages the workers that do, and prints the server's address. */
-import type { Control, ControlOptions } from "../../server/admin.ts";
+import type { Admin, AdminOptions } from "../../server/admin.ts";
 import { openWorkers } from "../../server/cluster.ts";
 import type { Listening } from "../../server/http/listen.ts";
 import { findLedgerFolder } from "../../server/ledger/owner.ts";
@@ -57,19 +57,19 @@ async function serve(process: Process, databases: Databases): Promise<void> {
     if (server === null) return;
     let endWatch = async () => {};
     try {
-      const addresses = { url: server.url, ...(monitoring === null ? {} : { admin: monitoring.control.url }) };
+      const addresses = { url: server.url, ...(monitoring === null ? {} : { admin: monitoring.admin.url }) };
       terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, addresses);
-      if (monitoring !== null) terminal.say(`Health and metrics: ${monitoring.control.url}`);
+      if (monitoring !== null) terminal.say(`Health and metrics: ${monitoring.admin.url}`);
       terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
       if (settings.watch) endWatch = (await loadWatcher())(context, settings, database);
       await stop;
-      monitoring?.control.drain();
+      monitoring?.admin.drain();
       terminal.say("Stopping: finishing open requests.");
     } finally {
       await Promise.all([endWatch(), server.stop()]);
     }
   } finally {
-    await monitoring?.control.close();
+    await monitoring?.admin.close();
   }
 }
 
@@ -94,7 +94,7 @@ async function loadWatcher() {
   return (await import("../watch.ts")).startWatcher;
 }
 
-type Monitoring = { readonly control: Control; readonly metrics: Metrics };
+type Monitoring = { readonly admin: Admin; readonly metrics: Metrics };
 
 /**
  * Opens the admin port, whose code is imported only when one is set; null when none is. It listens before the API does,
@@ -105,9 +105,9 @@ async function openMonitoring(process: Process, { database, replicas }: Database
   const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
   if (port === null) return null;
   const metrics = await openOwnMetrics(process);
-  const { openControl } = await import("../../server/admin.ts");
+  const { openAdmin } = await import("../../server/admin.ts");
   const replicaHealth = () => replicas.all.map(({ status }) => readHealth(status()));
-  const control = await openControl({
+  const admin = await openAdmin({
     host,
     port,
     out,
@@ -120,11 +120,11 @@ async function openMonitoring(process: Process, { database, replicas }: Database
     const describe = ADMIN_FAULTS[error.code ?? ""];
     throw describe === undefined ? error : new Error(describe({ host, port }));
   });
-  return { control, metrics };
+  return { admin, metrics };
 }
 
 /** Messages by system error code. The general messages for these errors would name the options of the API's port. */
-const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<ControlOptions, "host" | "port">) => string) | undefined>> = {
+const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<AdminOptions, "host" | "port">) => string) | undefined>> = {
   EADDRINUSE: ({ port }) =>
     `The admin port ${port} is in use. Choose another with --admin-port, or stop the process that listens on it.`,
   EACCES: ({ port }) => `No permission to listen on the admin port ${port}. Choose another with --admin-port.`,

@@ -234,7 +234,9 @@ describe("the admin port", () => {
     };
     const unused = () => Promise.reject(new Error("not asked for"));
     const onError = (error: unknown) => expect.unreachable(String(error));
-    const admin = await openAdmin({ metrics, readiness: unused, onError }, "127.0.0.1", 0);
+    const folders = { out: place.folder, ledgerFolder: place.folder };
+    const state = { ...folders, database: { query: unused }, replicas: () => [] };
+    const admin = await openAdmin({ ...state, metrics, onError, host: "127.0.0.1", port: 0 });
     onTestFinished(admin.close);
     const flood = connect(Number(new URL(admin.url).port), "127.0.0.1").setEncoding("utf8");
     onTestFinished(() => void flood.destroy());
