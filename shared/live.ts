@@ -9,7 +9,7 @@ import type { Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/errors.ts";
 import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery } from "./sql/columns.ts";
 import { entryCountsQuery, readCounts } from "./sql/counts.ts";
-import { entriesQuery, listTypes } from "./sql/entries.ts";
+import { entriesQuery } from "./sql/entries.ts";
 import { listQuery } from "./sql/list.ts";
 import type { Query, Row } from "./sql/query.ts";
 import { searchQuery } from "./sql/search.ts";
@@ -169,18 +169,4 @@ function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
 export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
   if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
   return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
-}
-
-/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no content version. */
-export function typesIn(plan: Plan): readonly string[] | null {
-  switch (plan.kind) {
-    case "catalog":
-    case "schema":
-      return null;
-    case "list":
-    case "search":
-      return [plan.type.slug];
-    case "entry":
-      return listTypes(plan);
-  }
 }

@@ -9,8 +9,9 @@ import type { Plan } from "../../shared/api/plan.ts";
 import type { Sources as ApiSources } from "../../shared/api/respond.ts";
 import type { AppDefaults } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { answerEntries, answerLive, type LiveAnswer, typesIn } from "../../shared/live.ts";
+import { answerEntries, answerLive, type LiveAnswer } from "../../shared/live.ts";
 import type { SlotCache } from "../../shared/sql/columns.ts";
+import { listTypes } from "../../shared/sql/entries.ts";
 import { type Weight, weigh } from "../load.ts";
 import { openApps } from "./apps.ts";
 import {
@@ -70,7 +71,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     if (plan.kind === "schema") return makeBody(schemaBody(plan.type));
     const key = `${app.key} ${describePlan(plan)}`;
     const request = { app, plan, key, deadline: since + queryTimeout, gone };
-    const slugs = typesIn(plan);
+    const slugs = findSlugs(plan);
     // The catalog has no content version.
     const answered = slugs === null ? await query(request) : await answerCurrent(request, slugs);
     return isRefusal(answered) ? answered : answered.body;
@@ -142,4 +143,18 @@ export function openLive(database: Database, options: LiveOptions): Live {
 
 function timeLeft({ deadline }: LiveRequest): number {
   return Math.max(0, deadline - performance.now());
+}
+
+/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no content version. */
+function findSlugs(plan: Plan): readonly string[] | null {
+  switch (plan.kind) {
+    case "catalog":
+    case "schema":
+      return null;
+    case "list":
+    case "search":
+      return [plan.type.slug];
+    case "entry":
+      return listTypes(plan);
+  }
 }
