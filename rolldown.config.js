@@ -12,7 +12,7 @@ const UNUSED = ["node-forge", "crossws/adapters/node", "tinyclip", "untun"];
 const ALIASES = { ...Object.fromEntries(UNUSED.map((name) => [name, false])), consola$: "consola/basic" };
 /** The dependencies stay in node_modules, where a version that has a flaw can be replaced. All else is bundled. */
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
-const LEFT = Object.keys(dependencies).filter((name) => name !== "listhen");
+const LEFT = Object.keys(dependencies);
 
 function bundle(input, folder, output) {
   const names = `${folder}/[name].js`;
