@@ -113,6 +113,7 @@ describe("the layout", () => {
     [
       "zod",
       [
+        "cli/deploy/purge.ts",
         "cli/explain/query-plan.ts",
         "cli/import/definition.ts",
         "server/ledger/journal.ts",

@@ -16,8 +16,11 @@ export type OutgoingRequest = {
 
 export type Received = { readonly status: number; readonly headers: Headers; readonly body: Buffer };
 
-/** What a response means: the result that was asked for, or a fault. `isRetryable` is whether a retry may succeed. */
-export type Verdict<T> = { readonly done: T } | { readonly fault: RemoteFault; readonly isRetryable: boolean };
+/** What a response means: the result that was asked for, or a fault. */
+export type Verdict<T> = { readonly done: T } | Fault;
+
+/** `isRetryable` is whether a retry may succeed. */
+export type Fault = { readonly fault: RemoteFault; readonly isRetryable: boolean };
 
 export type RetryPolicy = {
   /** Seconds that one try may take, plus an allowance for large bodies. */
@@ -77,7 +80,10 @@ async function attempt<T>(
     };
     return { ...judge(received), after: received.headers.get("retry-after") };
   } catch (error) {
-    if (deadline.signal.aborted) return { fault: new RemoteFault(silentMessage(host, timeout)), isRetryable: true };
+    if (deadline.signal.aborted) {
+      const advice = "Try again later, or raise --timeout";
+      return makeFault(`${host} did not answer within ${timeout} seconds. ${advice}.`, true);
+    }
     return connectionFault(error, host);
   } finally {
     deadline.clear();
@@ -104,30 +110,21 @@ function openDeadline(seconds: number): Deadline {
   return { signal: ended.signal, extend, clear };
 }
 
-function silentMessage(host: string, timeout: number): string {
-  return `${host} did not answer within ${timeout} seconds. Try again later, or raise --timeout.`;
-}
-
 /** Codes of errors that a retry does not cure. */
 const PERMANENT_CODES = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
 
-function connectionFault(error: unknown, host: string): { fault: RemoteFault; isRetryable: boolean } {
-  const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
-  const code = cause.code ?? "";
-  const isCertificate = isCertificateError(code);
-  const fault = new RemoteFault(isCertificate ? untrustedMessage(host, code) : unreachableMessage(host, cause));
-  return { fault, isRetryable: !isCertificate && !PERMANENT_CODES.test(code) };
-}
-
-function untrustedMessage(host: string, code: string): string {
-  const advice = "Check the address and the expiry date of the certificate";
-  return `The certificate of ${host} is not trusted (${code}). ${advice}; for a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.`;
-}
-
-/** `fetch` reports a proxy's 407 as an error without code and message. */
-function unreachableMessage(host: string, { code, message }: NodeJS.ErrnoException): string {
-  const why = code ?? (message || "perhaps a proxy requires authentication");
-  return `${host} cannot be reached (${why}). Check the address and that the server is running.`;
+function connectionFault(error: unknown, host: string): Fault {
+  const { code = "", message } = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  if (isCertificateError(code)) {
+    const advice = "Check the address and the expiry date of the certificate";
+    return makeFault(
+      `The certificate of ${host} is not trusted (${code}). ${advice}; for a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.`,
+    );
+  }
+  // `fetch` reports a proxy's 407 as an error without code and message.
+  const why = code || message || "perhaps a proxy requires authentication";
+  const what = `${host} cannot be reached (${why}). Check the address and that the server is running.`;
+  return makeFault(what, !PERMANENT_CODES.test(code));
 }
 
 const LONGEST_WAIT = 60_000;
@@ -199,4 +196,13 @@ export class RemoteFault extends Error {
     super(message);
     this.name = "RemoteFault";
   }
+}
+
+export function makeFault(message: string, isRetryable = false): Fault {
+  return { fault: new RemoteFault(message), isRetryable };
+}
+
+/** `description` is what the store or CDN has said. */
+export function overloadedFault(name: string, description: string, isRetryable: boolean): Fault {
+  return makeFault(`${name} is overloaded or failing (${description}). Try again later.`, isRetryable);
 }

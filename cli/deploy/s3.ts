@@ -4,14 +4,15 @@ import { tagList } from "../../shared/api/answer.ts";
 import {
   type Credentials,
   exchange,
-  type OutgoingRequest,
+  type Fault,
+  isRetryableStatus,
+  makeFault,
   openSigner,
+  overloadedFault,
   type Received,
   type RetryPolicy,
-  type Verdict,
 } from "./http.ts";
-import { type Bucket, judgeGet, judgeList, judgePut, judgeRemove, readFault } from "./s3-response.ts";
-import type { Condition, FileHeaders, PutOptions, Store } from "./store.ts";
+import type { Condition, FileHeaders, PutOptions, PutOutcome, Store, Stored } from "./store.ts";
 
 type S3Options = BucketAddress & {
   /** Without a leading or trailing slash; may be empty. */
@@ -22,6 +23,7 @@ type S3Options = BucketAddress & {
 
 type S3Request = {
   readonly method: string;
+  /** Left out for a request to the bucket itself. */
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -34,25 +36,26 @@ export function openS3Store(options: S3Options): Store {
   const { bucket, prefix, region, credentials, retryPolicy } = options;
   const base = findBaseUrl(options);
   const where: Bucket = { bucket, host: base.host, region };
-  const signer = openSigner(credentials, { service: "s3", region });
-  const fullKey = (key: string) => (prefix === "" ? key : `${prefix}/${key}`);
+  const sign = openSigner(credentials, { service: "s3", region });
+  const below = prefix === "" ? "" : `${prefix}/`;
 
-  const sign = async ({ method, key = "", query = {}, headers = {}, body }: S3Request): Promise<OutgoingRequest> => {
-    const url = writeUrl(base, key, query);
-    const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
-    return signer({ method, url, headers: content, body }, retryPolicy.now());
-  };
+  /** `read` returns undefined for a response that is not what was asked for. */
   const send = <T>(
-    request: S3Request,
-    judge: (received: Received) => Verdict<T> | null,
+    { method, key, query = {}, headers = {}, body }: S3Request,
+    read: (received: Received) => T | undefined,
     { throwIfStopped, signal }: Pick<PutOptions, "throwIfStopped" | "signal"> = {},
   ) =>
     exchange(
       () => {
         throwIfStopped?.();
-        return sign(request);
+        const url = writeUrl(base, key === undefined ? "" : below + key, query);
+        const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
+        return sign({ method, url, headers: content, body }, retryPolicy.now());
       },
-      (received) => judge(received) ?? readFault(received, where),
+      (received) => {
+        const done = read(received);
+        return done === undefined ? readFault(received, where) : { done };
+      },
       base.host,
       retryPolicy,
       signal,
@@ -60,24 +63,21 @@ export function openS3Store(options: S3Options): Store {
 
   return {
     name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
-    get: (key) => send({ method: "GET", key: fullKey(key) }, (received) => judgeGet(received, where)),
+    get: (key) => send({ method: "GET", key }, readStored),
     put: (key, body, { headers, sha256, condition, throwIfStopped, signal }) => {
       const all = { ...writeHeaders(headers, sha256), ...conditionHeaders(condition) };
-      const judge = (received: Received) => judgePut(received, where, condition);
-      return send({ method: "PUT", key: fullKey(key), headers: all, body }, judge, { throwIfStopped, signal });
+      const read = (received: Received) => readPut(received, condition !== undefined);
+      return send({ method: "PUT", key, headers: all, body }, read, { throwIfStopped, signal });
     },
     remove: async (key, throwIfStopped) => {
-      await send({ method: "DELETE", key: fullKey(key) }, (received) => judgeRemove(received, where), {
-        throwIfStopped,
-      });
+      await send({ method: "DELETE", key }, readRemoved, { throwIfStopped });
     },
     list: async function* () {
-      const below = prefix === "" ? "" : `${prefix}/`;
       const query = { "list-type": "2", "encoding-type": "url", ...(below === "" ? {} : { prefix: below }) };
       for (let token = ""; ; ) {
         const at: Record<string, string> = token === "" ? {} : { "continuation-token": token };
-        const page = await send({ method: "GET", query: { ...query, ...at } }, (received) =>
-          judgeList(received, where, token),
+        const page = await send({ method: "GET", query: { ...query, ...at } }, ({ status, body }) =>
+          status === 200 ? readList(body, token) : undefined,
         );
         for (const key of page.keys) yield key.slice(below.length);
         if (page.next === null) return;
@@ -141,4 +141,148 @@ function writeUrl(base: URL, key: string, query: Readonly<Record<string, string>
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
     .join("&");
   return url;
+}
+
+// Reads what a request was answered with; undefined when that is something else, and readFault says what.
+
+/** Null when nothing has the key. */
+function readStored(received: Received): Stored | null | undefined {
+  const { status, headers, body } = received;
+  if (isMissing(received)) return null;
+  const etag = headers.get("etag");
+  return status !== 200 || etag === null || isError(body) ? undefined : { bytes: body, etag, age: readAge(headers) };
+}
+
+function readPut({ status, headers, body }: Received, isConditional: boolean): PutOutcome | undefined {
+  // The answer to `If-Match` is 404 if the object was deleted meanwhile.
+  const isUnmet = status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
+  if (isConditional && isUnmet) return { kind: "unmet" };
+  if (isConditional && status === 501) return { kind: "unsupported" };
+  const etag = headers.get("etag");
+  return status !== 200 || etag === null || isError(body) ? undefined : { kind: "put", etag };
+}
+
+function readRemoved(received: Received): null | undefined {
+  const { status, body } = received;
+  return isMissing(received) || status === 204 || (status === 200 && body.length === 0) ? null : undefined;
+}
+
+/** Whether the store itself says that a key does not exist. A web page with 404 comes from something in front of it. */
+function isMissing({ status, body }: Received): boolean {
+  if (status !== 404) return false;
+  return body.length === 0 || (body.includes("<Code>") && !body.includes("<Code>NoSuchBucket<"));
+}
+
+/** Whether a body is an error document or a web page, whatever the status. */
+function isError(body: Buffer): boolean {
+  return /^\s*(<\?xml[^>]*>)?\s*<(Error|!doctype|html)\b/i.test(body.toString("utf8", 0, 512));
+}
+
+function readAge(headers: Headers): number | null {
+  const age = (Date.parse(headers.get("date") ?? "") - Date.parse(headers.get("last-modified") ?? "")) / 1_000;
+  return Number.isNaN(age) ? null : age;
+}
+
+/** `next` is null on the last page. */
+type ListPage = { readonly keys: readonly string[]; readonly next: string | null };
+
+/**
+ * Decodes the keys if the list says that they are percent-encoded (`encoding-type=url`). `token` is the continuation token
+ * of this page: if the next page has the same, the list would never end.
+ */
+function readList(body: Buffer, token: string): ListPage | undefined {
+  const text = body.toString("utf8").trim();
+  if (!/^(<\?xml[^>]*>)?\s*<ListBucketResult\b/.test(text) || !text.endsWith("</ListBucketResult>")) return undefined;
+  const truncated = textIn(text, "IsTruncated");
+  const next = truncated === "true" ? textIn(text, "NextContinuationToken") : null;
+  if (truncated === null || (truncated === "true" && (next === null || next === token))) return undefined;
+  const isEncoded = textIn(text, "EncodingType") === "url";
+  const written = [...text.matchAll(/<Contents>.*?<Key>([^<]*)<\/Key>.*?<\/Contents>/gs)].map(([, key = ""]) =>
+    unescapeXml(key),
+  );
+  try {
+    return { keys: isEncoded ? written.map((key) => decodeURIComponent(key.replaceAll("+", " "))) : written, next };
+  } catch {
+    return undefined;
+  }
+}
+
+function textIn(xml: string, name: string): string | null {
+  const found = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+  return found === undefined ? null : unescapeXml(found);
+}
+
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+]);
+const LAST_CHARACTER = 0x10ffff;
+
+/** What stands for no character is left as it is. */
+function unescapeXml(text: string): string {
+  return text.replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return ENTITIES.get(name) ?? whole;
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    return code <= LAST_CHARACTER ? String.fromCodePoint(code) : whole;
+  });
+}
+
+// What an unexpected response stands for.
+
+/** Where a request was sent. */
+type Bucket = { readonly bucket: string; readonly host: string; readonly region: string };
+
+function readFault(received: Received, where: Bucket): Fault {
+  const { status, headers, body } = received;
+  // S3 can say 200 before it finds that it fails. Any other wrong content comes from another server.
+  if (status === 200)
+    return body.includes("<Error>") ? readFault({ ...received, status: 500 }, where) : garbled(received, where);
+  const text = body.toString("utf8", 0, 4_096);
+  const code = textIn(text, "Code");
+  const known = describeKnownFault(status, code, headers.get("x-amz-bucket-region") ?? textIn(text, "Region"), where);
+  if (known !== null) return makeFault(known);
+  const isRetryable = isRetryableStatus(status) || RETRYABLE_CODES.includes(code ?? "");
+  if (status >= 500 || isRetryable) return overloadedFault(where.host, describeStatus(status, code), isRetryable);
+  if (code === null) return garbled(received, where);
+  const why = textIn(text, "Message") ?? "";
+  return makeFault(`${where.host} refused a request (${describeStatus(status, code)}${why === "" ? "" : `: ${why}`}).`);
+}
+
+const RETRYABLE_CODES = ["RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "OperationAborted"];
+
+function describeKnownFault(
+  status: number,
+  code: string | null,
+  actual: string | null,
+  { bucket, host, region }: Bucket,
+): string | null {
+  if (code === "NoSuchBucket")
+    return `There is no bucket ${bucket} at ${host}. Create it, or check its name and --endpoint.`;
+  if (code === "RequestTimeTooSkewed")
+    return `The clock of this machine differs too much from that of ${host}. Synchronise it (NTP).`;
+  if (code === "ExpiredToken") return `The credentials for ${host} have expired. Get new ones, and deploy again.`;
+  if ([301, 302, 307, 308].includes(status) || code === "AuthorizationHeaderMalformed") {
+    const isKnown = actual !== null && actual !== region;
+    const advice = isKnown ? `It is in ${actual}: use --region ${actual}.` : "Check --endpoint and --region.";
+    return `The bucket ${bucket} is not at ${host} in ${region}. ${advice}`;
+  }
+  if (status === 401 || (status === 403 && code !== "SlowDown"))
+    return `${host} denies access to the bucket ${bucket} (${describeStatus(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions: read, write, list and delete.`;
+  return null;
+}
+
+function describeStatus(status: number, code: string | null): string {
+  return code === null ? String(status) : `${status} ${code}`;
+}
+
+/** The fault for a response that is truncated, or comes from a captive portal, a proxy or a web server. */
+function garbled({ status, headers }: Received, { host }: Bucket): Fault {
+  const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
+  return makeFault(
+    `${host} does not answer like S3 (${status}, ${type}). Check --endpoint and any proxy in between.`,
+    true,
+  );
 }

@@ -26,3 +26,12 @@ export const several = (between: RegExp, one: z.ZodType<string>) =>
     (given) => (typeof given === "string" ? given.split(between).filter((part) => part !== "") : given),
     z.array(one),
   );
+
+/** The value of a JSON text; null when the text is broken or is not what the schema says. */
+export function parseJson<T extends z.ZodType>(text: string, schema: T): z.output<T> | null {
+  try {
+    return schema.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    return null;
+  }
+}

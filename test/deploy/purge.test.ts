@@ -1,8 +1,7 @@
 /** `--purge` makes a CDN drop what a deploy has changed; `--wait-visible` waits until clients see it. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { invalidationPaths, purgeCloudflare, purgeCloudfront, purgeFastly } from "../../cli/deploy/cdn.ts";
-import { purgeByTemplate } from "../../cli/deploy/purge.ts";
+import { invalidationPaths, openPurge } from "../../cli/deploy/purge.ts";
 import { waitVisible } from "../../cli/deploy/visible.ts";
 import { digestBytes, type TreeFile } from "../../shared/tree.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
@@ -26,6 +25,12 @@ const TARGET = "s3://content/api";
 const CLOUDFLARE = { CLOUDFLARE_ZONE_ID: "zone", CLOUDFLARE_API_TOKEN: "cf-token" };
 const FASTLY = { FASTLY_SERVICE_ID: "service", FASTLY_API_TOKEN: "fastly-token" };
 const PATIENCE = { timeout: 5, retries: 0, now: () => new Date() };
+/** The settings of a purge in this process. */
+const PURGE = {
+  ...{ purge: null, purgeMethod: "POST", purgeHeader: null, purgeEndpoint: null, concurrency: 1 },
+  ...{ cloudflareZone: null, cloudflareToken: null, fastlyService: null, fastlyToken: null },
+  ...{ cloudfrontDistribution: null, accessKeyId: null, secretAccessKey: null, sessionToken: null },
+} satisfies Parameters<typeof openPurge>[0];
 
 let store: Store;
 let place: Place;
@@ -304,8 +309,8 @@ test("a purge by URL succeeds for what the cache does not hold (404), and skips 
   const file = { app: "a", type: "t", request: "/api/v1/t", path: "s-a/v1/t/page/1.json" };
   const hashed = { ...file, request: null, path: `s-a/v1/t/filter/f/h-${"0".repeat(64)}.json` };
   const ofNobody = { ...file, app: null, path: `h-${"0".repeat(64)}/v1/t/page/1.json` };
-  const options = { template: `${cdn.url}{path}`, method: "PURGE", header: null, concurrency: 1 };
-  expect(await purgeByTemplate([file, hashed, ofNobody], options, PATIENCE)).toBe(1);
+  const purge = openPurge({ ...PURGE, purge: `${cdn.url}{path}`, purgeMethod: "PURGE" }, PATIENCE);
+  expect(await purge?.([file, hashed, ofNobody])).toBe(1);
   expect(cdn.requests.map(({ target }) => target)).toEqual(["/api/v1/t"]);
 });
 
@@ -317,9 +322,12 @@ describe("request limits of CDNs", () => {
     });
 
   test("a request to Cloudflare has at most 100 tags, and one to Fastly at most 256 surrogate keys", async () => {
-    const cloudflare = { endpoint: cdn.url, zone: "z", token: "t" };
-    expect(await purgeCloudflare(files(250, 1), cloudflare, PATIENCE)).toBe(3);
-    expect(await purgeFastly(files(257, 2), { endpoint: cdn.url, service: "s", token: "t" }, PATIENCE)).toBe(2);
+    const cloudflare = { purge: "cloudflare", cloudflareZone: "z", cloudflareToken: "t" };
+    const fastly = { purge: "fastly", fastlyService: "s", fastlyToken: "t" };
+    const open = (cdnSettings: Partial<Parameters<typeof openPurge>[0]>) =>
+      openPurge({ ...PURGE, purgeEndpoint: cdn.url, ...cdnSettings }, PATIENCE);
+    expect(await open(cloudflare)?.(files(250, 1))).toBe(3);
+    expect(await open(fastly)?.(files(257, 2))).toBe(2);
     const sizes = cdn.requests.map(
       ({ body }) => (Object.values(JSON.parse(String(body)) as object)[0] as string[]).length,
     );
@@ -349,13 +357,14 @@ describe("request limits of CDNs", () => {
   });
 
   test("CloudFront is asked again while too many invalidations are in progress", async () => {
-    const credentials = { accessKeyId: "key", secretAccessKey: "secret", sessionToken: null };
-    const cloudfront = { endpoint: cdn.url, distribution: "E1", credentials };
+    const credentials = { accessKeyId: "key", secretAccessKey: "secret" };
+    const cloudfront = { purge: "cloudfront", purgeEndpoint: cdn.url, cloudfrontDistribution: "E1", ...credentials };
+    const purge = openPurge({ ...PURGE, ...cloudfront }, { ...PATIENCE, retries: 1 });
     const busy = "<ErrorResponse><Error><Code>TooManyInvalidationsInProgress</Code></Error></ErrorResponse>";
     cdn.answer = () => (cdn.requests.length === 1 ? { status: 400, body: busy } : { status: 201 });
     // Nothing but a deletion of somebody else's file has such a path.
     const [stray] = files(1, 1).map((file) => ({ ...file, path: "s-a/v1/t0/a&b<c.json" }));
-    expect(await purgeCloudfront([stray as TreeFile], cloudfront, { ...PATIENCE, retries: 1 })).toBe(1);
+    expect(await purge?.([stray as TreeFile])).toBe(1);
     const bodies = cdn.requests.map(({ body }) => String(body));
     expect([bodies.length, bodies[0] === bodies[1]]).toEqual([2, true]);
     expect(bodies[0]).toContain("<Path>/s-a/v1/t0/a&amp;b&lt;c.json</Path>");
