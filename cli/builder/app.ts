@@ -1,4 +1,5 @@
 /** Plans the build of one app and stages it: each type in full or only what has changed, then schemas and catalog. */
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { nameFolder } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
@@ -35,7 +36,7 @@ type TypePlan = {
   readonly slug: string;
   readonly total: number;
   readonly files: number;
-  readonly run: (staged: StagedApp, putPaths: Set<string> | null) => Promise<void>;
+  readonly run: (staged: StagedApp, putPaths: PutPaths | null) => Promise<void>;
 };
 
 /** What is planned, and with what. */
@@ -67,9 +68,9 @@ async function planFull(session: Session, planned: Planned, counts: ReadonlyMap<
     types.push(await planWholeType(session, planned, type, counts.get(type.slug) ?? 0, compare));
   }
   const run = async (staged: StagedApp) => {
-    const putPaths = compare ? new Set<string>() : null;
+    const putPaths = compare ? openPutPaths() : null;
     for (const type of types) await type.run(staged, putPaths);
-    await staged.put(overviewAnswers(app, counts), compare, putPaths);
+    await staged.put(overviewAnswers(app, counts), compare, putPaths?.add);
     if (putPaths !== null) await removeOthers(staged, planned, "", putPaths);
     return counts;
   };
@@ -98,7 +99,7 @@ async function planChanges(session: Session, planned: Planned, state: TreeState)
     const counts = new Map(app.types.map(({ slug }) => [slug, totals.get(slug) ?? state.counts[slug] ?? 0]));
     if (isOutdated) await staged.put(overviewAnswers(app, counts), true);
     for (const { slug } of removedTypes) {
-      await removeOthers(staged, planned, slug, new Set());
+      await removeOthers(staged, planned, slug, NOTHING_PUT);
       removeFile(staged, planned, `_schemas/${slug}.json`);
     }
     return counts;
@@ -118,7 +119,7 @@ async function planRebuild(session: Session, planned: Planned, type: ContentType
   const compare = isFolder(join(out, nameFolder(app.key), type.slug));
   const plan = await planWholeType(session, planned, type, total, compare);
   const run = async (staged: StagedApp) => {
-    const putPaths = compare ? new Set<string>() : null;
+    const putPaths = compare ? openPutPaths() : null;
     await plan.run(staged, putPaths);
     if (putPaths !== null) await removeOthers(staged, planned, type.slug, putPaths);
   };
@@ -134,7 +135,8 @@ async function planWholeType(
 ): Promise<TypePlan> {
   const files = count ? await countTypeFiles(session, app, type, total) : 0;
   const run: TypePlan["run"] = async (staged, putPaths) => {
-    for await (const answers of typeAnswers(session, app, type, total)) await staged.put(answers, compare, putPaths);
+    for await (const answers of typeAnswers(session, app, type, total))
+      await staged.put(answers, compare, putPaths?.add);
   };
   return { slug: type.slug, total, files, run };
 }
@@ -160,7 +162,7 @@ async function removeOthers(
   staged: StagedApp,
   planned: Planned,
   below: string,
-  putPaths: ReadonlySet<string>,
+  putPaths: Pick<PutPaths, "has">,
 ): Promise<void> {
   for await (const file of filesIn(join(planned.out, nameFolder(planned.app.key)), below)) {
     if (!putPaths.has(file)) removeFile(staged, planned, file);
@@ -171,4 +173,45 @@ async function removeOthers(
 function removeFile(staged: StagedApp, { app, out }: Planned, file: string): void {
   const folder = nameFolder(app.key);
   staged.remove(`${folder}/${file}`, addressIn(join(out, folder), file));
+}
+
+// Remembers the paths of what was put, for a build over an existing tree, which removes all other files.
+
+type PutPaths = { readonly add: (path: string) => void; readonly has: (path: string) => boolean };
+
+const NOTHING_PUT = { has: () => false };
+
+/**
+ * Keeps 64-bit hashes in place of the paths, which would take ten times as much memory. With a million files, one that is
+ * to be removed has the hash of another with a probability of 5e-14, and then stays as long as that one does.
+ */
+function openPutPaths(): PutPaths {
+  let hashes = new BigUint64Array(1 << 10);
+  let size = 0;
+
+  /** Index at which a hash is stored, or would be. */
+  const findPlace = (table: BigUint64Array, pathHash: bigint) => {
+    let at = Number(pathHash & BigInt(table.length - 1));
+    while (table[at] !== 0n && table[at] !== pathHash) at = (at + 1) & (table.length - 1);
+    return at;
+  };
+  const grow = () => {
+    const larger = new BigUint64Array(hashes.length * 2);
+    for (const pathHash of hashes) if (pathHash !== 0n) larger[findPlace(larger, pathHash)] = pathHash;
+    hashes = larger;
+  };
+  const add = (path: string) => {
+    const pathHash = hashPath(path);
+    const at = findPlace(hashes, pathHash);
+    if (hashes[at] !== 0n) return;
+    hashes[at] = pathHash;
+    size += 1;
+    if (size * 2 > hashes.length) grow();
+  };
+  return { add, has: (path) => hashes[findPlace(hashes, hashPath(path))] !== 0n };
+}
+
+/** Zero stands for a free place in the table. */
+function hashPath(path: string): bigint {
+  return hash("sha1", path, "buffer").readBigUInt64LE() || 1n;
 }

@@ -139,8 +139,8 @@ type Tally = {
 export type StagedApp = {
   /** Final once the stage is settled. */
   readonly tally: Readonly<Tally>;
-  /** `compare` is false when the tree has none of the files yet. `putPaths` takes the paths of what is put. */
-  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, putPaths?: Set<string> | null) => Promise<void>;
+  /** `compare` is false when the tree has none of the files yet. `onPath` is called with the path of each, in the app. */
+  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, onPath?: (path: string) => void) => Promise<void>;
   /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
   readonly remove: (file: string, address: Address | null) => void;
   /** Stages the app's new state, or null when the app is gone. */
@@ -189,9 +189,9 @@ function openStagedApp(key: string, { out, write, addChange, stageState, skip }:
     tally.growth -= size;
     recordChange("gone", file, address);
   };
-  const put: StagedApp["put"] = async (rewrites, compare, putPaths = null) => {
+  const put: StagedApp["put"] = async (rewrites, compare, onPath) => {
     for (const { address, body, replacedSize } of rewrites) {
-      putPaths?.add(nameFile(address));
+      onPath?.(nameFile(address));
       if (body === null) {
         remove(`${root}/${nameFile(address)}`, address);
         skip();
