@@ -4,33 +4,51 @@
  */
 import { hash } from "node:crypto";
 import { join } from "node:path";
+import * as z from "zod";
 import { type Address, addressOfFile, isSegment, segment, textOfSegment, writeRequest } from "./api/address.ts";
-import { APP_KEY, type App } from "./api/catalog.ts";
+import { APP_KEY, type App, TYPE_SLUG } from "./api/catalog.ts";
 import { isFolder, namesIn, readText } from "./files.ts";
+import { once, parseJson } from "./settings/zod.ts";
 
 const FORMAT = 3;
 
-export type TreeState = {
-  /** Version of Precast that built the tree. Another version may render other bytes. */
-  readonly version: string;
-  /** Time at which the build read the database, ISO 8601 in UTC. */
-  readonly built_at: string;
-  /** Identifies the database and the version of its collation. */
-  readonly source: string;
-  /** The snapshot in which the build read the database: the text of a `pg_snapshot`. */
-  readonly snapshot: string;
-  /** UUID of the tree, the same for all its apps. */
-  readonly tree: string;
-  /** UUID of the build. The database stores it too: one that lacks it may lack content that the build read. */
-  readonly mark: string;
-  readonly files: number;
-  /** Published entries. */
-  readonly entries: number;
-  readonly bytes: number;
-  /** Published entries by the slug of their type. */
-  readonly counts: Readonly<Record<string, number>>;
-  readonly app: App;
-};
+/** Keys and slugs become parts of paths and configurations, so one with other characters makes the whole app invalid. */
+const appSchema = once(() =>
+  z.object({
+    key: z.string().regex(APP_KEY),
+    name: z.string(),
+    media_base_url: z.string(),
+    types: z.array(z.object({ slug: z.string().regex(TYPE_SLUG) })),
+  }),
+);
+const stateSchema = once(() =>
+  z
+    .object({
+      format: z.literal(FORMAT),
+      /** Version of Precast that built the tree. Another version may render other bytes. */
+      version: z.string(),
+      /** Time at which the build read the database, ISO 8601 in UTC. */
+      built_at: z.string(),
+      /** Identifies the database and the version of its collation. */
+      source: z.string(),
+      /** The snapshot in which the build read the database: the text of a `pg_snapshot`. */
+      snapshot: z.string(),
+      /** UUID of the tree, the same for all its apps. */
+      tree: z.string(),
+      /** UUID of the build. The database stores it too: one that lacks it may lack content that the build read. */
+      mark: z.string(),
+      files: z.int(),
+      /** Published entries. */
+      entries: z.int(),
+      bytes: z.int(),
+      /** Published entries by the slug of their type. */
+      counts: z.record(z.string(), z.int()),
+      /** As it was written: a build compares its text with that of the database's. */
+      app: z.custom<App>((app) => appSchema().safeParse(app).success),
+    })
+    .transform(({ format: _, ...state }) => state),
+);
+export type TreeState = Readonly<z.output<ReturnType<typeof stateSchema>>>;
 
 export const STATE_FOLDER = ".precast";
 
@@ -62,22 +80,14 @@ export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }
 
-/**
- * Null when the text is broken or has another format: the app is then built in full. The text may come from a bucket, and
- * keys are written into configurations, so that a key with other characters counts as broken.
- */
+/** Null when the text is broken or has another format: the app is then built in full. It may come from a bucket. */
 export function readState(text: string): TreeState | null {
-  try {
-    const { format, ...state } = JSON.parse(text) as TreeState & { format: number };
-    const isWhole = APP_KEY.test(state.app?.key ?? "") && Array.isArray(state.app?.types);
-    return format === FORMAT && isWhole ? state : null;
-  } catch {
-    return null;
-  }
+  return parseJson(text, stateSchema());
 }
 
 /** SHA-256 in lower-case hex, and size in bytes. */
-export type FileDigest = { readonly sha256: string; readonly size: number };
+export const digestSchema = once(() => z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/), size: z.int() }));
+export type FileDigest = Readonly<z.output<ReturnType<typeof digestSchema>>>;
 /** By path relative to the tree. */
 export type FileDigests = ReadonlyMap<string, FileDigest>;
 
@@ -182,11 +192,6 @@ export function isTopFolder(name: string): boolean {
   return name === STATE_FOLDER || isSegment(name);
 }
 
-/** Whether a value that a store has sent is a list of app keys. */
-export function areAppKeys(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((key) => typeof key === "string" && APP_KEY.test(key));
-}
-
 /** Whether a path is the state file of an app, which the next build reads. It is not for clients. */
 export function isStatePath(path: string): boolean {
   return path.startsWith(`${STATE_FOLDER}/`) && isStateFile(path.slice(STATE_FOLDER.length + 1));
@@ -237,12 +242,10 @@ export function addressIn(root: string, file: string): Address | null {
   return value === undefined ? null : { kind: "filter", slug, field, value };
 }
 
+const listSchema = once(() => z.object({ data: z.array(z.record(z.string(), z.unknown())) }));
+
 /** The string values of a field in the items of a list. */
 function shownIn(listFile: string, field: string): string[] {
-  try {
-    const { data } = JSON.parse(listFile) as { data: Record<string, unknown>[] };
-    return data.flatMap((item) => item[field]).filter((value) => typeof value === "string");
-  } catch {
-    return [];
-  }
+  const items = parseJson(listFile, listSchema())?.data ?? [];
+  return items.flatMap((item) => item[field]).filter((value) => typeof value === "string");
 }

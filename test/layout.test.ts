@@ -113,7 +113,8 @@ describe("the layout", () => {
     [
       "zod",
       [
-        "cli/deploy/purge.ts",
+        ...["changes", "remote"].map((name) => `cli/builder/${name}.ts`),
+        ...["lease", "manifest", "purge"].map((name) => `cli/deploy/${name}.ts`),
         "cli/explain/query-plan.ts",
         "cli/import/definition.ts",
         "server/ledger/journal.ts",
@@ -121,6 +122,7 @@ describe("the layout", () => {
         "shared/settings/deploying.ts",
         "shared/settings/serving.ts",
         "shared/settings/zod.ts",
+        "shared/tree.ts",
       ],
     ],
   ])("%s is imported only in %j", (library, homes) => {

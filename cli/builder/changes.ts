@@ -5,7 +5,9 @@
 import { appendFileSync, closeSync, existsSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
+import * as z from "zod";
 import { yieldToEventLoop } from "../../shared/files.ts";
+import { parseJson } from "../../shared/settings/zod.ts";
 import { CHANGES_FILE } from "../../shared/tree.ts";
 
 const FORMAT = 1;
@@ -71,12 +73,11 @@ export function isWholeList(file: string): boolean {
     if (readLine(line) !== null) count += 1;
     last = line;
   }
-  try {
-    const { added, changed, gone } = JSON.parse(`{${last.slice("],".length)}`) as Record<Change["change"], number>;
-    return added + changed + gone === count;
-  } catch {
-    return false;
-  }
+  const counts = parseJson(
+    `{${last.slice("],".length)}`,
+    z.object({ added: z.int(), changed: z.int(), gone: z.int() }),
+  );
+  return counts !== null && counts.added + counts.changed + counts.gone === count;
 }
 
 /** Yields the changes of a list, marked as carried. Skips unreadable lines, because the list may be damaged. */

@@ -4,12 +4,15 @@
  */
 import { join } from "node:path";
 import { outputFileSync, removeSync } from "fs-extra/esm";
+import * as z from "zod";
 import type { App } from "../../shared/api/catalog.ts";
 import { exists, isFile, readText, writeAtomic } from "../../shared/files.ts";
+import { once, parseJson } from "../../shared/settings/zod.ts";
 import {
   digestBytes,
-  type FileDigest,
+  digestSchema,
   type FileDigests,
+  isTreeFile,
   REMOTE_FILE,
   STATE_FOLDER,
   type TreeApp,
@@ -46,14 +49,12 @@ export function isPartialTree(out: string): boolean {
   return exists(join(out, LIST));
 }
 
+const listSchema = once(() => z.array(z.tuple([z.string().refine(isTreeFile), digestSchema()])));
+
 /** Empty when there is no list; null when it cannot be read, so that it is unknown which files are here. */
 export function readRemoteFiles(out: string): FileDigests | null {
-  const text = readText(join(out, LIST));
-  try {
-    return new Map(text === null ? [] : (JSON.parse(text) as [string, FileDigest][]));
-  } catch {
-    return null;
-  }
+  const list = parseJson(readText(join(out, LIST)) ?? "[]", listSchema());
+  return list === null ? null : new Map(list);
 }
 
 export function writeRemoteFiles(out: string, digests: FileDigests): void {

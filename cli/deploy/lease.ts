@@ -5,7 +5,9 @@
  */
 import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
+import * as z from "zod";
 import { isAlive, machineId } from "../../shared/lock.ts";
+import { once, parseJson } from "../../shared/settings/zod.ts";
 import {
   type Condition,
   DeployLockedError,
@@ -19,15 +21,18 @@ import {
 
 export const LEASE = `${STORE_FOLDER}/deploy.lock`;
 
-type Owner = {
-  readonly id: string;
-  readonly host: string;
-  readonly machine: string;
-  readonly pid: number;
-  readonly since: string;
-  /** Seconds without a renewal after which the owner counts as dead. */
-  readonly expires_after: number;
-};
+const ownerSchema = once(() =>
+  z.object({
+    id: z.string(),
+    host: z.string(),
+    machine: z.string(),
+    pid: z.int(),
+    since: z.string(),
+    /** Seconds without a renewal after which the owner counts as dead. */
+    expires_after: z.number(),
+  }),
+);
+type Owner = Readonly<z.output<ReturnType<typeof ownerSchema>>>;
 
 type LeaseOptions = {
   readonly now: () => Date;
@@ -120,11 +125,7 @@ function writeOwner(
 }
 
 function readOwner({ bytes }: Stored): Owner | null {
-  try {
-    return JSON.parse(bytes.toString("utf8")) as Owner;
-  } catch {
-    return null;
-  }
+  return parseJson(bytes.toString("utf8"), ownerSchema());
 }
 
 /** Whether the owner is dead. A lease that cannot be read expires like any other. */

@@ -4,7 +4,10 @@
  * before anything is touched and again now and then during the uploads, and removed when everything is done and no purge
  * is owed. The same tree gives the same manifest, except for the generation number.
  */
-import { areAppKeys, type FileDigest, type FileDigests, isTreeFile } from "../../shared/tree.ts";
+import * as z from "zod";
+import { APP_KEY } from "../../shared/api/catalog.ts";
+import { once, parseJson } from "../../shared/settings/zod.ts";
+import { digestSchema, type FileDigests, isTreeFile } from "../../shared/tree.ts";
 import { STORE_FOLDER, type Store } from "./store.ts";
 
 const FORMAT = 1;
@@ -20,32 +23,54 @@ export type UploadOptions = CacheHeaders & {
   readonly force: boolean;
 };
 
-export type Manifest = CacheHeaders & {
-  /** Counts the deploys that have changed the store. */
-  readonly generation: number;
-  /** Keys of the apps. */
-  readonly apps: readonly string[];
-  /** Sorted by path. */
-  readonly files: FileDigests;
-};
+/** What both files begin with. */
+const head = () => ({
+  format: z.literal(FORMAT),
+  /** Counts the deploys that have changed the store: of a journal, with the deploy that it belongs to. */
+  generation: z.int(),
+  cache_control: z.string(),
+  cdn_cache_control: z.string(),
+  apps: z.array(z.string().regex(APP_KEY)).readonly(),
+});
+/** A deploy may delete these. */
+const paths = () => z.array(z.string().refine(isTreeFile)).readonly();
+/** A SHA-256 and a size by path. */
+const digests = () =>
+  z
+    .record(z.string().refine(isTreeFile), z.tuple([digestSchema().shape.sha256, digestSchema().shape.size]))
+    .transform(
+      (list): FileDigests => new Map(Object.entries(list).map(([path, [sha256, size]]) => [path, { sha256, size }])),
+    );
 
-export type Journal = CacheHeaders & {
-  /** Generation number of the manifest that the deploy writes. */
-  readonly generation: number;
-  /** Unique id of the deploy. */
-  readonly deploy: string;
-  /** In the order in which they are uploaded. */
-  readonly writes: FileDigests;
-  /** So many of `writes`, from the first on, are uploaded for certain, by this deploy or interrupted ones before it. */
-  readonly uploaded: number;
-  readonly removes: readonly string[];
-  /** Whether the deploy purges a CDN: then a purge of `writes` and `removes` is owed. */
-  readonly purging: boolean;
-  /** Paths that earlier deploys changed and did not purge. */
-  readonly purges: readonly string[];
-  /** Keys of the apps that all these paths belong to. The next manifest may lack some of them. */
-  readonly apps: readonly string[];
-};
+function nameHeaders<T extends z.output<z.ZodObject<ReturnType<typeof head>>>>(content: T) {
+  const { format: _, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, ...rest } = content;
+  return { ...rest, cacheControl, cdnCacheControl };
+}
+
+const manifestSchema = once(() => z.object({ ...head(), files: digests() }).transform(nameHeaders));
+/** `files` are sorted by path. */
+export type Manifest = Readonly<z.output<ReturnType<typeof manifestSchema>>>;
+
+const journalSchema = once(() =>
+  z
+    .object({
+      ...head(),
+      /** Unique id of the deploy. */
+      deploy: z.string(),
+      /** In the order in which they are uploaded. */
+      writes: digests(),
+      /** So many of `writes`, from the first on, are uploaded for certain, by this deploy or interrupted ones before it. */
+      uploaded: z.int(),
+      removes: paths(),
+      /** Whether the deploy purges a CDN: then a purge of `writes` and `removes` is owed. */
+      purging: z.boolean(),
+      /** Paths that earlier deploys changed and did not purge. */
+      purges: paths(),
+    })
+    .transform(nameHeaders),
+);
+/** `apps` are those that all its paths belong to: the next manifest may lack some of them. */
+export type Journal = Readonly<z.output<ReturnType<typeof journalSchema>>>;
 
 /** Paths of which a CDN may still have an old version. */
 export function unpurgedIn({ writes, removes, purges }: Journal): readonly string[] {
@@ -122,13 +147,6 @@ async function* listTreeFiles(store: Store): AsyncGenerator<string> {
   for await (const key of store.list()) if (isTreeFile(key)) yield key;
 }
 
-// The JSON of both files: a SHA-256 and a size by path.
-
-type DigestList = Readonly<Record<string, readonly [sha256: string, size: number]>>;
-type HeadersJson = { readonly format: number; readonly cache_control: string; readonly cdn_cache_control: string };
-type ManifestJson = HeadersJson & Omit<Manifest, keyof CacheHeaders | "files"> & { readonly files: DigestList };
-type JournalJson = HeadersJson & Omit<Journal, keyof CacheHeaders | "writes"> & { readonly writes: DigestList };
-
 export function writeManifest({ generation, cacheControl, cdnCacheControl, apps, files }: Manifest): string {
   const head = { format: FORMAT, generation, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, apps };
   const lines = [...files].map(([path, { sha256, size }]) => `${JSON.stringify(path)}:["${sha256}",${size}]`);
@@ -138,51 +156,15 @@ export function writeManifest({ generation, cacheControl, cdnCacheControl, apps,
 export function writeJournal({ cacheControl, cdnCacheControl, writes, ...rest }: Journal): string {
   const headers = { cache_control: cacheControl, cdn_cache_control: cdnCacheControl };
   const digests = [...writes].map(([path, { sha256, size }]) => [path, [sha256, size] as const] as const);
-  const json: JournalJson = { format: FORMAT, ...rest, ...headers, writes: Object.fromEntries(digests) };
-  return `${JSON.stringify(json)}\n`;
+  return `${JSON.stringify({ format: FORMAT, ...rest, ...headers, writes: Object.fromEntries(digests) })}\n`;
 }
 
 /** Null if broken, of another format, or with a path that is no tree file: a deploy may delete the paths in it. */
 export function readManifest(text: string): Manifest | null {
-  return readJson<ManifestJson, Manifest>(text, ({ generation, apps, files, ...json }) => {
-    return { generation, ...headersIn(json), apps, files: readDigests(files) };
-  });
+  return parseJson(text, manifestSchema());
 }
 
 /** Null as for a manifest. */
 export function readJournal(text: string): Journal | null {
-  return readJson<JournalJson, Journal>(text, (json) => {
-    const { generation, deploy, uploaded, removes, purging, purges, apps } = json;
-    const isWhole = [removes, purges].every((paths) => Array.isArray(paths) && paths.every(isTreeFile));
-    if (!isWhole || !Number.isInteger(uploaded)) return null;
-    const what = { generation, deploy, writes: readDigests(json.writes), uploaded, removes };
-    return { ...what, ...headersIn(json), purging, purges, apps };
-  });
-}
-
-/** Null when the JSON is broken or of another format, and when `read` returns null or throws. */
-function readJson<J extends ManifestJson | JournalJson, T>(text: string, read: (json: J) => T | null): T | null {
-  try {
-    const json = JSON.parse(text) as J;
-    const isKnown = json.format === FORMAT && Number.isInteger(json.generation) && areAppKeys(json.apps);
-    return isKnown ? read(json) : null;
-  } catch {
-    return null;
-  }
-}
-
-function headersIn({ cache_control, cdn_cache_control }: Omit<HeadersJson, "format">): CacheHeaders {
-  return { cacheControl: cache_control, cdnCacheControl: cdn_cache_control };
-}
-
-/** Throws for a broken list, and for a path that is no tree file. */
-function readDigests(list: DigestList): Map<string, FileDigest> {
-  return new Map(Object.entries(list).map(([path, digest]) => [path, readDigest(path, digest)] as const));
-}
-
-function readDigest(path: string, [sha256, size]: readonly [string, number]): FileDigest {
-  if (!isTreeFile(path) || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isInteger(size)) {
-    throw new Error("not the digest of a tree file");
-  }
-  return { sha256, size };
+  return parseJson(text, journalSchema());
 }

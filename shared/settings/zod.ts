@@ -27,6 +27,15 @@ export const several = (between: RegExp, one: z.ZodType<string>) =>
     z.array(one),
   );
 
+/** A schema that is made when it is first needed: many commands start and end without it. */
+export function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
 /** The value of a JSON text; null when the text is broken or is not what the schema says. */
 export function parseJson<T extends z.ZodType>(text: string, schema: T): z.output<T> | null {
   try {
