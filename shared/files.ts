@@ -150,10 +150,15 @@ function leadsToFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Writes a file that appears whole, even if the process dies: to `part` first, which is on the same disk. */
+/**
+ * Writes a file that appears whole, even if the process dies: to `part` first, which is on the same disk. A file with as
+ * many bytes as the one that it replaces is newer by its second.
+ */
 export function writeAtomic(root: string, path: string, bytes: string | Uint8Array, part: string): void {
   mkdirSync(dirname(part), { recursive: true });
   writeFileSync(part, bytes);
+  if (readSize(join(root, path)) === statSync(part).size) makeNewer(part, join(root, path));
+  // Not only when the move fails: files cost the same calls in whatever order they arrive, which tests of kills count on.
   makeFolder(root, path);
   moveInto(root, path, part);
 }

@@ -103,7 +103,10 @@ describe("the layout", () => {
       ],
     ],
     ["fast-glob", ["shared/files.ts"]],
-    ["fs-extra/esm", ["remote", "stage"].map((name) => `cli/builder/${name}.ts`)],
+    [
+      "fs-extra/esm",
+      ["builder/remote", "builder/stage", "deploy/restore", "deploy/target"].map((name) => `cli/${name}.ts`),
+    ],
     ["h3", ["server/admin.ts", "server/app.ts"]],
     ["listhen", ["server/http/listen.ts"]],
     ["lru-cache", ["server/cache.ts", "server/http/encode.ts"]],

@@ -3,8 +3,8 @@
  * of the other files only those that the build asks for. Each is checked against the manifest. With them the build is
  * incremental.
  */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { outputFileSync, removeSync } from "fs-extra/esm";
 import { segment } from "../../shared/api/address.ts";
 import { runConcurrently } from "../../shared/async.ts";
 import { takeLock } from "../../shared/lock.ts";
@@ -20,7 +20,7 @@ import {
 } from "../../shared/tree.ts";
 import { ForeignTreeError } from "../builder/built.ts";
 import { listFirstFiles } from "../builder/delta.ts";
-import { discardStages } from "../builder/recover.ts";
+import { discardStages } from "../builder/publish.ts";
 import { type Fetch, openRemoteFiles, type RemoteFiles, readRemoteFiles, writeRemoteFiles } from "../builder/remote.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";
@@ -80,7 +80,7 @@ async function restoreFiles(
   removeEarlier(out, appFolders);
   writeRemoteFiles(out, new Map(deployed));
   // Its state file lets the build find an app that the database has deleted. An app without its files is built in full.
-  for (const { path, content } of usable) writeInto(out, path, content);
+  for (const { path, content } of usable) outputFileSync(join(out, path), content);
   const remote = openRemoteFiles(out, fetchFrom(store, concurrency));
   await remote.fetchFiles(usable.flatMap(({ state }) => listFirstFiles(state.app)));
   return { kind: "restored", remote, files: deployed.length };
@@ -89,9 +89,8 @@ async function restoreFiles(
 /** Removes what an earlier build or restore has left in `out`. */
 function removeEarlier(out: string, appFolders: ReadonlySet<string>): void {
   const earlierKeys = builtAppKeys(out);
-  for (const key of earlierKeys) rmSync(join(out, nameStateFile(key)), { force: true });
-  for (const folder of [...appFolders, ...earlierKeys.map(segment)])
-    rmSync(join(out, folder), { recursive: true, force: true });
+  for (const key of earlierKeys) removeSync(join(out, nameStateFile(key)));
+  for (const folder of [...appFolders, ...earlierKeys.map(segment)]) removeSync(join(out, folder));
 }
 
 function fetchFrom(store: Store, concurrency: number): Fetch {
@@ -111,9 +110,4 @@ async function fetchStates(store: Store, files: ReadonlyMap<string, FileDigest>)
     if (state !== null) states.push({ path, content, state });
   }
   return states;
-}
-
-function writeInto(out: string, path: string, bytes: Buffer): void {
-  mkdirSync(dirname(join(out, path)), { recursive: true });
-  writeFileSync(join(out, path), bytes);
 }

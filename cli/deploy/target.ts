@@ -1,19 +1,11 @@
 /** Opens the target of a deploy, which is written `s3://bucket/prefix` or `file:///folder`. */
 import { hash } from "node:crypto";
-import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { removeSync } from "fs-extra/esm";
 import { ConfigError, type Settings } from "../../shared/config.ts";
-import {
-  filesIn,
-  makeNewer,
-  moveInto,
-  namesIn,
-  readOrNull,
-  readSize,
-  removeFrom,
-  yieldToEventLoop,
-} from "../../shared/files.ts";
+import { filesIn, namesIn, readOrNull, removeFrom, writeAtomic, yieldToEventLoop } from "../../shared/files.ts";
 import { type Lock, LockedError, takeLock } from "../../shared/lock.ts";
 import { isTopFolder } from "../../shared/tree.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials, type RetryPolicy } from "./http.ts";
@@ -114,7 +106,8 @@ function openFolder(folder: string): Target {
   const store = openFolderStore(folder);
   const take = async (): Promise<StoreLock> => {
     const lock = takeFolderLock(folder, store.name);
-    clearParts(folder);
+    // Partly written files that a dead deploy has left.
+    removeSync(join(folder, PARTS));
     const check = () => {
       if (!lock.isHeld())
         throw new DeployLockedError(`Another deploy has taken over ${store.name}, or somebody has removed its lock.`);
@@ -154,11 +147,7 @@ export function openFolderStore(folder: string): Store {
       await yieldToEventLoop();
       throwIfStopped?.();
       if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
-      mkdirSync(join(folder, PARTS), { recursive: true });
-      const part = join(folder, PARTS, String(parts++));
-      writeFileSync(part, bytes);
-      if (readSize(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
-      moveInto(folder, key, part);
+      writeAtomic(folder, key, bytes, join(folder, PARTS, String(parts++)));
       return { kind: "put", etag: hashBytes(bytes) };
     },
     list: async function* () {
@@ -171,11 +160,6 @@ export function openFolderStore(folder: string): Store {
       removeFrom(folder, key);
     },
   };
-}
-
-/** Removes the partly written files that a dead deploy has left. */
-function clearParts(folder: string): void {
-  rmSync(join(folder, PARTS), { recursive: true, force: true });
 }
 
 function isMet(condition: Condition, before: Buffer | null): boolean {
