@@ -1,9 +1,20 @@
 /**
  * Moves a finished build into the tree. Renaming the complete stage to `ready` commits the build. Each later step can
- * be repeated, so a build that dies after the commit is completed by the next.
+ * be repeated, so a build that dies after the commit is completed by the next; one that died earlier is discarded, and a
+ * damaged tree is no longer trusted.
  */
 import { randomUUID } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  appendFileSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
@@ -12,16 +23,18 @@ import {
   isOtherDisk,
   moveInto,
   removeAll,
+  removeEmpty,
   removeFrom,
   yieldToEventLoop,
 } from "../../shared/files.ts";
-import { CHANGES_FILE, STATE_FOLDER } from "../../shared/tree.ts";
-import { type Change, ownChanges } from "./changes.ts";
+import { CHANGES_FILE, findTopFolder, REMOTE_FILE, STATE_FOLDER, stateFilesIn } from "../../shared/tree.ts";
+import { type Change, isWholeList, ownChanges } from "./changes.ts";
+import { readRemoteFiles } from "./remote.ts";
 
 /** The folder into which a build writes, and its name once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
 export const READY = `${STATE_FOLDER}/ready`;
-export const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
+const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
 /** The list of changes that are in place but not reported yet. */
 export const PENDING = `${STATE_FOLDER}/carried.json`;
 
@@ -142,6 +155,56 @@ async function moveStates(ready: string, out: string): Promise<void> {
   }
 }
 
+// What a build that died has left.
+
+/**
+ * Completes a build that died after its commit, and discards what one that died earlier has left. `died` is whether the
+ * last holder of the build lock died: then it may not have reported its changes, and they stay pending.
+ */
+export async function recover(out: string, died: boolean, check: () => void): Promise<void> {
+  const [reported, pending] = [join(out, REPORTED), join(out, PENDING)];
+  if (died && !exists(pending) && exists(reported)) renameSync(reported, pending);
+  if (exists(join(out, READY, CHANGES_FILE))) await publish(out, check);
+  discardStages(out);
+}
+
+/** Moves the stage that a dead build has left, under either name, into the trash: the next build cannot use it. */
+export function discardStages(out: string): void {
+  for (const folder of [STAGE, READY]) if (exists(join(out, folder))) moveToTrash(out, folder);
+}
+
+/** Why the tree cannot be trusted, because a power failure has damaged a list; null when it can. */
+export function findDamage(out: string): string | null {
+  const list = join(out, READY, CHANGES_FILE);
+  if (exists(list) && !isWholeList(list)) return "the list of changes of an interrupted build cannot be read";
+  return readRemoteFiles(out) === null
+    ? "the list of its files that exist only at the deploy target cannot be read"
+    : null;
+}
+
+/**
+ * Empties the states of all apps, so that the server answers live, deploys refuse the tree, and this build or a later one
+ * builds each app in full. Removes the lists after that: if the process dies here, the tree is still not trusted.
+ */
+export async function resetDamagedTree(out: string): Promise<void> {
+  const [folder, ready] = [join(out, STATE_FOLDER), join(out, READY)];
+  for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
+    writeFileSync(join(folder, name), "");
+    // The build that died may have deleted the last file of a folder, but not the folder.
+    const appFolder = join(out, findTopFolder(name));
+    if (isFolder(appFolder)) await removeEmpty(appFolder);
+  }
+  keepPending(join(ready, CHANGES_FILE), join(out, PENDING));
+  if (readRemoteFiles(out) === null) rmSync(join(folder, REMOTE_FILE));
+}
+
+/** Keeps the changes of a damaged list for the next report: some may be in place, and none was reported. */
+function keepPending(list: string, pending: string): void {
+  if (!exists(list)) return;
+  appendFileSync(pending, Buffer.concat([Buffer.from("\n"), readFileSync(list)]));
+  rmSync(list);
+}
+
 // What a build throws away is collected in a folder of its own and deleted late: file systems write slowly where much has
 // just been deleted, and rename slowly where each new file frees the blocks of an old one.
 
@@ -202,7 +265,7 @@ function freshFolder(out: string): string {
 }
 
 /** Moves a folder of the tree into the trash. A container cannot move a folder of its image, so that is deleted. */
-export function moveToTrash(out: string, folder: string): void {
+function moveToTrash(out: string, folder: string): void {
   try {
     renameSync(join(out, folder), freshName(out));
   } catch (error) {

@@ -58,15 +58,11 @@ export function shareSeconds(reports: readonly AppReport[], seconds: number): Ap
     1,
     reports.reduce((sum, report) => sum + countFiles(report), 0),
   );
-  return reports.map((report) => ({
-    ...report,
-    seconds: rounded(report.seconds + (seconds * countFiles(report)) / all),
-  }));
-}
-
-/** To milliseconds, which the clock has: a sum of fractions would end in noise. */
-function rounded(seconds: number): number {
-  return Math.round(seconds * 1_000) / 1_000;
+  return reports.map((report) => {
+    const spent = report.seconds + (seconds * countFiles(report)) / all;
+    // To milliseconds, which the clock has: a sum of fractions would end in noise.
+    return { ...report, seconds: Math.round(spent * 1_000) / 1_000 };
+  });
 }
 
 /** Removes an app that the tree has and the database no longer has. Its report is final once the stage is settled. */
@@ -88,14 +84,9 @@ export async function removeApp(
 
 // Describes the build of an app in one line: what it wrote, in which mode, and why in that mode.
 
-const MODES: Record<AppReport["mode"], string> = {
-  full: "full",
-  incremental: "incremental",
-  removal: "removed",
-};
-
 export function summarizeApp(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
   const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
   const done = `${dryRun ? "would write" : "wrote"} ${formatFiles(written)}, ${unchanged} unchanged, ${deleted} deleted`;
-  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;
+  const how = `${mode === "removal" ? "removed" : mode}: ${reason}`;
+  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${how})`;
 }

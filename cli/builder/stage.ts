@@ -9,7 +9,7 @@ import { type Address, nameFile, nameFolder, segment, writeRequest } from "../..
 import { readSize, removeAll } from "../../shared/files.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
-import { type Batch, type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
+import { type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
 
 export type Stage = {
   readonly openApp: (key: string) => StagedApp;
@@ -41,7 +41,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
   const folder = join(out, STAGE);
   const place = { tree: out, stage: dryRun ? null : join(folder, STAGED_TREE) };
   const writers = openWriters();
-  const buffer = openAnswerBuffer<PendingAnswer>(writers.buffer);
+  const buffer = openAnswerBuffer(writers.buffer);
   const waiting: Promise<void>[] = [];
   let hasChanges = false;
   const changes = dryRun ? null : openFolder();
@@ -68,24 +68,55 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     if (waiting.length > MAX_WAITING_BATCHES) await waiting.shift();
   };
 
-  const write: StageContext["write"] = async (file, body, existing, pending) => {
-    const size = buffer.add(file, body, existing, pending);
-    onFile(size);
-    if (buffer.isFull()) await send();
-    return size;
+  /** One app on the stage: reports and counts what becomes of its answers. */
+  const openApp = (key: string): StagedApp => {
+    const root = nameFolder(key);
+    const tally = { putFiles: 0, putBytes: 0, added: 0, changed: 0, gone: 0, growth: 0 };
+
+    const recordChange = (change: Change["change"], file: string, address: Address | null) => {
+      tally[change] += 1;
+      hasChanges = true;
+      const type = address === null || address.kind === "catalog" ? null : address.slug;
+      const recorded = { change, app: key, type, request: address === null ? null : writeRequest(address), file };
+      changes?.add(recorded);
+      onChange?.(recorded);
+    };
+    const onWritten: PendingAnswer["onWritten"] = (address, size, { outcome, replacedSize }) => {
+      if (outcome === "same") return;
+      tally.growth += size - replacedSize;
+      recordChange(outcome, `${root}/${nameFile(address)}`, address);
+    };
+    const remove: StagedApp["remove"] = (file, address) => {
+      const size = readSize(join(out, file));
+      if (size === null) return;
+      tally.growth -= size;
+      recordChange("gone", file, address);
+    };
+    const put: StagedApp["put"] = async (rewrites, compare, onPath) => {
+      for (const { address, body, replacedSize } of rewrites) {
+        const file = nameFile(address);
+        onPath?.(file);
+        if (body === null) {
+          remove(`${root}/${file}`, address);
+          onFile(0);
+          continue;
+        }
+        const existing = replacedSize ?? (compare ? "unknown" : "none");
+        const size = buffer.add(`${root}/${file}`, body, existing, { address, onWritten });
+        onFile(size);
+        if (buffer.isFull()) await send();
+        tally.putBytes += size;
+        tally.putFiles += 1;
+      }
+    };
+    const stageState = (state: string | null) => {
+      hasChanges = true;
+      if (dryRun) return;
+      check();
+      outputFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state ?? "");
+    };
+    return { tally, put, remove, stageState };
   };
-  const addChange = (change: Change) => {
-    hasChanges = true;
-    changes?.add(change);
-    onChange?.(change);
-  };
-  const stageState = (key: string, state: string) => {
-    hasChanges = true;
-    if (dryRun) return;
-    check();
-    outputFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state);
-  };
-  const skip = () => onFile(0);
   const settle = async () => {
     if (!buffer.isEmpty()) await send();
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
@@ -103,16 +134,8 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     check();
     await removeAll(folder);
   };
-  return {
-    openApp: (key) => openStagedApp(key, { out, write, addChange, stageState, skip }),
-    settle,
-    hasChanges: () => hasChanges,
-    commit,
-    close,
-  };
+  return { openApp, settle, hasChanges: () => hasChanges, commit, close };
 }
-
-// One app on the stage: takes its answers, and reports and counts what becomes of each.
 
 /** A file to write, or to delete when `body` is null. */
 export type Rewrite = {
@@ -123,22 +146,12 @@ export type Rewrite = {
   readonly replacedSize?: number | undefined;
 };
 
-/**
- * What a build did to the files of an app. `putFiles` and `putBytes` are the number and the total size of the answers
- * that were put, and `growth` is by how many bytes the folder grew.
- */
-type Tally = {
-  putFiles: number;
-  putBytes: number;
-  added: number;
-  changed: number;
-  gone: number;
-  growth: number;
-};
-
 export type StagedApp = {
-  /** Final once the stage is settled. */
-  readonly tally: Readonly<Tally>;
+  /**
+   * What the build did to the files of the app, final once the stage is settled. `putFiles` and `putBytes` are the number
+   * and the total size of the answers that were put, and `growth` is by how many bytes the folder grew.
+   */
+  readonly tally: Readonly<Record<"putFiles" | "putBytes" | "added" | "changed" | "gone" | "growth", number>>;
   /** `compare` is false when the tree has none of the files yet. `onPath` is called with the path of each, in the app. */
   readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, onPath?: (path: string) => void) => Promise<void>;
   /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
@@ -153,70 +166,7 @@ type PendingAnswer = {
   readonly onWritten: (address: Address, size: number, written: WriteResults[number]) => void;
 };
 
-/** What a staged app needs from its stage. */
-type StageContext = {
-  readonly out: string;
-  /** Resolves with the size of the answer in bytes. */
-  readonly write: (
-    file: string,
-    body: string | Uint8Array,
-    existing: ExistingFile,
-    pending: PendingAnswer,
-  ) => Promise<number>;
-  readonly addChange: (change: Change) => void;
-  readonly stageState: (key: string, state: string) => void;
-  /** Called for a file that is processed but not written. */
-  readonly skip: () => void;
-};
-
-function openStagedApp(key: string, { out, write, addChange, stageState, skip }: StageContext): StagedApp {
-  const root = nameFolder(key);
-  const tally: Tally = { putFiles: 0, putBytes: 0, added: 0, changed: 0, gone: 0, growth: 0 };
-
-  const recordChange = (change: Change["change"], file: string, address: Address | null) => {
-    tally[change] += 1;
-    const type = address === null || address.kind === "catalog" ? null : address.slug;
-    addChange({ change, app: key, type, request: address === null ? null : writeRequest(address), file });
-  };
-  const onWritten: PendingAnswer["onWritten"] = (address, size, { outcome, replacedSize }) => {
-    if (outcome === "same") return;
-    tally.growth += size - replacedSize;
-    recordChange(outcome, `${root}/${nameFile(address)}`, address);
-  };
-  const remove = (file: string, address: Address | null) => {
-    const size = readSize(join(out, file));
-    if (size === null) return;
-    tally.growth -= size;
-    recordChange("gone", file, address);
-  };
-  const put: StagedApp["put"] = async (rewrites, compare, onPath) => {
-    for (const { address, body, replacedSize } of rewrites) {
-      onPath?.(nameFile(address));
-      if (body === null) {
-        remove(`${root}/${nameFile(address)}`, address);
-        skip();
-      } else {
-        const existing = replacedSize ?? (compare ? "unknown" : "none");
-        tally.putBytes += await write(`${root}/${nameFile(address)}`, body, existing, { address, onWritten });
-        tally.putFiles += 1;
-      }
-    }
-  };
-  return { tally, put, remove, stageState: (state) => stageState(key, state ?? "") };
-}
-
 // Gathers answers in one buffer until there are enough to hand over to the writers.
-
-/** A batch without its folders, and with one `T` for each answer. */
-type BufferedAnswers<T> = Omit<Batch, "tree" | "stage"> & { readonly items: readonly T[] };
-
-type AnswerBuffer<T> = {
-  /** Returns the size of the answer in bytes. */
-  readonly add: (path: string, body: string | Uint8Array, existing: ExistingFile, item: T) => number;
-  readonly take: () => BufferedAnswers<T>;
-  readonly isFull: () => boolean;
-  readonly isEmpty: () => boolean;
-};
 
 const MAX_FILES = 500;
 const MAX_BYTES = 1 << 20;
@@ -225,10 +175,10 @@ const BYTES_PER_UNIT = 3;
 
 const encoder = new TextEncoder();
 
-/** `bufferOf` returns a buffer of at least `size` bytes. */
-function openAnswerBuffer<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>): AnswerBuffer<T> {
+/** `bufferOf` returns a buffer of at least `size` bytes. What `take` returns is a batch without its folders. */
+function openAnswerBuffer(bufferOf: (size: number) => Uint8Array<ArrayBuffer>) {
   const fresh = () => ({
-    items: [] as T[],
+    items: [] as PendingAnswer[],
     paths: [] as string[],
     existing: [] as ExistingFile[],
     ends: [] as number[],
@@ -237,7 +187,8 @@ function openAnswerBuffer<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>
   let buffered = fresh();
   const used = () => buffered.ends.at(-1) ?? 0;
 
-  const add = (path: string, body: string | Uint8Array, existing: ExistingFile, item: T) => {
+  /** Returns the size of the answer in bytes. */
+  const add = (path: string, body: string | Uint8Array, existing: ExistingFile, item: PendingAnswer) => {
     const start = used();
     const needed = start + body.length * BYTES_PER_UNIT;
     if (needed > buffered.bytes.length) buffered.bytes = enlarge(buffered.bytes, start, 2 * needed);

@@ -90,13 +90,11 @@ function planFirstPages(
   totals: Totals,
 ): RewritePlan {
   if (touched.listed.length === 0) return { files: 0, reads: [], answers: () => [] };
-  const touchedIds = new Set(touched.listed.map(({ id }) => id));
-  const view = { built, touchedIds };
   const filters = [...touched.facets.values()].reduce((sum, values) => sum + values.size, 0);
 
   async function* answers(): AsyncGenerator<Rewrite[]> {
     const undetermined: FirstPage[] = [];
-    const pages = readFirstPages(type, view, touched.facets, [...items.keys()], totals);
+    const pages = readFirstPages(type, built, touched, [...items.keys()], totals);
     for (let batch = take(pages, WRITE_BATCH); batch.length > 0; batch = take(pages, WRITE_BATCH)) {
       const firstIds = await findFirstIds(session, app, type, batch);
       for (const page of batch) {
@@ -218,48 +216,34 @@ type FirstPage = {
   readonly isComplete: boolean;
 };
 
-type TreeView = { readonly built: BuiltTree; readonly touchedIds: ReadonlySet<string> };
-
-/** Reads the pages one by one, because many values may be touched. */
+/** `present` are the ids of the touched entries that are published. Reads the pages one by one: many may be touched. */
 function* readFirstPages(
   type: ContentType,
-  view: TreeView,
-  facets: TouchedType["facets"],
+  built: BuiltTree,
+  { listed, facets }: TouchedType,
   present: readonly string[],
   totals: Totals,
 ): Generator<FirstPage> {
-  yield* filterFirstPages(type, view, facets);
-  yield* sortFirstPages(type, view, present, totals);
-}
-
-function* filterFirstPages(type: ContentType, view: TreeView, facets: TouchedType["facets"]): Generator<FirstPage> {
-  const sort = defaultSort(type);
+  const touchedIds = new Set(listed.map(({ id }) => id));
+  const order = defaultSort(type);
   for (const [column, values] of facets) {
     for (const [value, { before, now }] of values) {
       const address = { kind: "filter", slug: type.slug, field: column.name, value } as const;
-      const file = readFirstPage(view, address);
+      const file = readFirstPage(built, touchedIds, address);
       if (file.total < before) throw new ForeignTreeError(`${type.slug}/filter/${column.name}`);
       const total = file.total - before + now.length;
-      yield { ...file, column, sort, addresses: [address], total, present: now };
+      yield { ...file, column, sort: order, addresses: [address], total, present: now };
     }
   }
-}
-
-function* sortFirstPages(
-  type: ContentType,
-  view: TreeView,
-  present: readonly string[],
-  totals: Totals,
-): Generator<FirstPage> {
   for (const { sort, spellings } of sortOrders(type)) {
     const addresses = spellings.map((spelling) => ({ kind: "sort", slug: type.slug, sort: spelling }) as const);
-    const file = readFirstPage(view, addresses[0] as Address);
+    const file = readFirstPage(built, touchedIds, addresses[0] as Address);
     if (file.total !== totals.before) throw new ForeignTreeError(`${type.slug}/sort`);
     yield { ...file, column: null, sort, addresses, total: totals.total, present };
   }
 }
 
-function readFirstPage({ built, touchedIds }: TreeView, address: Address) {
+function readFirstPage(built: BuiltTree, touchedIds: ReadonlySet<string>, address: Address) {
   const file = built.read(address);
   const { items, total } = file === null ? { items: [], total: 0 } : listIn(file, address);
   // A value without a file is new, or somebody has removed the file.

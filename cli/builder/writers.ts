@@ -6,27 +6,20 @@ import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import { makeNewer, readOrNull } from "../../shared/files.ts";
 
-type Writers = {
-  /** Resolves when the batch is written; batches end in any order. Its buffer is then free for `buffer` to return. */
-  readonly write: (batch: Batch) => Promise<WriteResults>;
-  /** A free or new buffer of at least `size` bytes. */
-  readonly buffer: (size: number) => Uint8Array<ArrayBuffer>;
-  readonly close: () => Promise<void>;
-};
-
 /** Number of batches that are written in this thread: a build with no more is done before a thread has started. */
 const MAIN_THREAD_BATCHES = 2;
 /** Number of batches from which low memory use matters more than speed. */
 const LARGE_BUILD = 100;
 const MAX_THREADS = 4;
 
-export function openWriters(): Writers {
+export function openWriters() {
   const existingFolders = new Set<string>();
   const spare: Uint8Array<ArrayBuffer>[] = [];
   let threads: Thread[] = [];
   let batches = 0;
 
-  const write = async (batch: Batch) => {
+  /** Resolves when the batch is written; batches end in any order. Its buffer is then free for `buffer` to return. */
+  const write = async (batch: Batch): Promise<WriteResults> => {
     if (++batches <= MAIN_THREAD_BATCHES) {
       const written = writeBatch(batch, existingFolders);
       spare.push(batch.bytes);
@@ -40,19 +33,16 @@ export function openWriters(): Writers {
     if ("error" in reply) throw Object.assign(new Error(reply.error.message), reply.error);
     return reply.written;
   };
+  /** A free or new buffer of at least `size` bytes. */
   const buffer = (size: number) => {
     const fitting = spare.findIndex(({ length }) => length >= size);
     return spare.splice(fitting, fitting < 0 ? 0 : 1)[0] ?? new Uint8Array(size);
   };
-  return { write, buffer, close: async () => void (await Promise.all(threads.map((thread) => thread.end()))) };
+  const close = async () => void (await Promise.all(threads.map((thread) => thread.end())));
+  return { write, buffer, close };
 }
 
-type Thread = {
-  readonly run: (batch: Batch) => Promise<WriterReply>;
-  /** Number of batches that it has not written yet. */
-  readonly backlog: () => number;
-  readonly end: () => Promise<unknown>;
-};
+type Thread = ReturnType<typeof startThread>;
 
 function startThreads(): Thread[] {
   return Array.from({ length: Math.min(MAX_THREADS, Math.max(2, availableParallelism())) }, startThread);
@@ -64,7 +54,7 @@ const THREAD = new URL(
   import.meta.url,
 );
 
-function startThread(): Thread {
+function startThread() {
   const worker = new Worker(THREAD);
   const waiting: { resolve: (reply: WriterReply) => void; reject: (error: unknown) => void }[] = [];
   worker.on("message", (reply: WriterReply) => waiting.shift()?.resolve(reply));
@@ -82,7 +72,9 @@ function startThread(): Thread {
       waiting.push({ resolve, reject });
       worker.postMessage(batch, [batch.bytes.buffer]);
     });
-  return { run, backlog: () => waiting.length, end: () => worker.terminate() };
+  /** Number of batches that it has not written yet. */
+  const backlog = () => waiting.length;
+  return { run, backlog, end: () => worker.terminate() };
 }
 
 // Compares answers with the files of a tree, and writes those that differ into a stage beside it.

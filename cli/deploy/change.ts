@@ -22,7 +22,7 @@ import {
   writeManifest,
 } from "./manifest.ts";
 import { knownApps, type Plan, type PlannedFile, touchedBy, unpurgedFor } from "./plan.ts";
-import { type FileHeaders, PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
+import { PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
 
 export type ChangeOptions = UploadOptions & {
   readonly out: string;
@@ -161,21 +161,16 @@ async function upload(change: Change): Promise<void> {
   }
 }
 
-async function uploadFile(change: Change, file: PlannedFile, apps: ReadonlyMap<string, string>): Promise<void> {
-  const { path, sha256 } = file;
-  const { store, options } = change;
-  const bytes = readPlanned(options.out, path, sha256);
-  const headers = isStatePath(path) ? PRIVATE_HEADERS : chooseHeaders(path, apps, options);
-  await store.put(path, bytes, { headers, sha256, throwIfStopped: options.throwIfStopped });
-}
-
-function chooseHeaders(
-  path: string,
+async function uploadFile(
+  { store, options }: Change,
+  { path, sha256 }: PlannedFile,
   apps: ReadonlyMap<string, string>,
-  { cacheControl, cdnCacheControl }: UploadOptions,
-): FileHeaders {
+): Promise<void> {
+  const { out, cacheControl, cdnCacheControl, throwIfStopped } = options;
   const { app, type } = findOwner(path, apps);
-  return { cacheControl, cdnCacheControl, tags: app === null ? [] : makeTags(app, type) };
+  const tags = app === null ? [] : makeTags(app, type);
+  const headers = isStatePath(path) ? PRIVATE_HEADERS : { cacheControl, cdnCacheControl, tags };
+  await store.put(path, readPlanned(out, path, sha256), { headers, sha256, throwIfStopped });
 }
 
 /** Throws UnfinishedTreeError when the file is not the scanned one any more: a deploy must not mix two builds. */

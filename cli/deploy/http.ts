@@ -90,14 +90,8 @@ async function attempt<T>(
   }
 }
 
-type Deadline = {
-  readonly signal: AbortSignal;
-  readonly extend: (seconds: number) => void;
-  readonly clear: () => void;
-};
-
 /** Aborts `signal` after so many seconds. `extend` lengthens that, once the size of the response is known. */
-function openDeadline(seconds: number): Deadline {
+function openDeadline(seconds: number) {
   const ended = new AbortController();
   const start = performance.now();
   const endAfter = (after: number) => setTimeout(() => ended.abort(), start + after * 1_000 - performance.now());

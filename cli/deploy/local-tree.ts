@@ -56,7 +56,8 @@ export async function scanTree(out: string): Promise<LocalTree> {
       if (isTreeFile(path)) own.set(path, digestBytes(readWhole(out, path)));
     }
     own.set(nameStateFile(key), digestBytes(readFileSync(join(out, nameStateFile(key)))));
-    if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
+    if (own.size - 1 !== state.files)
+      throw notAsBuilt(out, `${key} has ${own.size - 1} files, but its build left ${state.files}`);
     for (const [path, digest] of own) files.set(path, digest);
   }
   refuseUnderWay(out);
@@ -74,8 +75,11 @@ export function inOrder(files: Iterable<readonly [path: string, digest: FileDige
 function readWhole(out: string, path: string): Buffer {
   const bytes = readFileSync(join(out, path));
   if (isWholeBody(bytes)) return bytes;
-  const message = `${out} differs from what was built: ${path} is empty, truncated or edited. Run \`precast build --full\`.`;
-  throw new UnfinishedTreeError(message);
+  throw notAsBuilt(out, `${path} is empty, truncated or edited`);
+}
+
+function notAsBuilt(out: string, why: string): UnfinishedTreeError {
+  return new UnfinishedTreeError(`${out} differs from what was built: ${why}. Run \`precast build --full\`.`);
 }
 
 function digestsByFolder(digests: FileDigests): ReadonlyMap<string, readonly (readonly [string, FileDigest])[]> {
@@ -105,34 +109,23 @@ function underWay(out: string, holder: string | null): UnfinishedTreeError {
 function readStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
   const names = stateFilesIn(folder);
-  if (names.length === 0 && unknownFoldersIn(out, []).length === 0) throw empty(out);
+  // An empty tree is probably a mistake: built from the wrong database, or a folder that was never built.
+  if (names.length === 0 && unknownFoldersIn(out, []).length === 0)
+    throw new UnfinishedTreeError(
+      `${out} has no finished build of any app. Run \`precast build\` first. An empty tree is never deployed: if the last app was deleted, delete its files at the target yourself.`,
+    );
   const states = names.map((name) => readState(readText(join(folder, name)) ?? ""));
   const known = states.filter((state) => state !== null);
   if (known.length === 0 || known.length < states.length) throw notBuilt(out);
   const folders = known.map(({ app }) => segment(app.key));
   const [unknownFolder] = unknownFoldersIn(out, folders);
-  if (unknownFolder !== undefined) throw notKnown(join(out, unknownFolder));
+  if (unknownFolder !== undefined)
+    throw new UnfinishedTreeError(
+      `${join(out, unknownFolder)} does not belong to any finished build. Run \`precast build\`, or delete the folder if the database has no such app.`,
+    );
   return known;
-}
-
-/** An empty tree is probably a mistake: built from the wrong database, or a folder that was never built. */
-function empty(out: string): UnfinishedTreeError {
-  const remedy = "if the last app was deleted, delete its files at the target yourself";
-  return new UnfinishedTreeError(
-    `${out} has no finished build of any app. Run \`precast build\` first. An empty tree is never deployed: ${remedy}.`,
-  );
 }
 
 function notBuilt(out: string): UnfinishedTreeError {
   return new UnfinishedTreeError(`Not every app in ${out} has a finished build. Run \`precast build\` first.`);
-}
-
-function notKnown(folder: string): UnfinishedTreeError {
-  const message = `${folder} does not belong to any finished build. Run \`precast build\``;
-  return new UnfinishedTreeError(`${message}, or delete the folder if the database has no such app.`);
-}
-
-function notAsBuilt(out: string, key: string, found: number, built: number): UnfinishedTreeError {
-  const message = `${out} differs from what was built: ${key} has ${found} files, but its build left ${built}.`;
-  return new UnfinishedTreeError(`${message} Run \`precast build --full\`.`);
 }
