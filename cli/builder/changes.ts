@@ -25,14 +25,10 @@ export type Change = {
   readonly carried?: true;
 };
 
-export type ChangesWriter = {
-  readonly add: (change: Change) => void;
-  /** Completes the list: appends deletions, tags and counts. */
-  readonly close: () => Promise<void>;
-};
+export type ChangesWriter = ReturnType<typeof openChanges>;
 
 /** `carried` is the path of a list of changes that were not reported yet. The file need not exist. */
-export function openChanges(folder: string, builtAt: string, carried: string): ChangesWriter {
+export function openChanges(folder: string, builtAt: string, carried: string) {
   const file = join(folder, CHANGES_FILE);
   const goneFile = join(folder, "gone.part");
   const counts = { added: 0, changed: 0, gone: 0 };
@@ -48,6 +44,7 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
     (change.change === "gone" ? gone : present).add(JSON.stringify(change));
   };
   for (const change of pendingChanges(carried)) add(change);
+  /** Completes the list: appends deletions, tags and counts. */
   const close = async () => {
     present.flush();
     gone.flush();

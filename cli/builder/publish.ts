@@ -217,24 +217,17 @@ function freshName(out: string): string {
   return join(trash, randomUUID());
 }
 
-/** Files that are about to be replaced. */
-type Replaced = {
-  /** Gives the file a hard link in the trash, so that replacing it frees no blocks. Has no effect where links fail. */
-  readonly hold: (file: string) => void;
-  /** Deletes replaced files in other threads, a batch at a time. Waits only for the batch before. */
-  readonly release: () => Promise<void>;
-  readonly settle: () => Promise<unknown>;
-};
-
 /** Number of files that are deleted concurrently, as one batch. */
 const BATCH = 128;
 
-function openReplaced(out: string): Replaced {
+/** Takes files that are about to be replaced. */
+function openReplaced(out: string) {
   let folder: string | null = null;
   let held: string[] = [];
   let releasing: Promise<unknown> = Promise.resolve();
   let files = 0;
 
+  /** Gives the file a hard link in the trash, so that replacing it frees no blocks. Has no effect where links fail. */
   const hold = (file: string) => {
     folder ??= freshFolder(out);
     const name = join(folder, String(files++));
@@ -252,6 +245,7 @@ function openReplaced(out: string): Replaced {
     // What could not be deleted is deleted with the whole trash, which reports the error.
     releasing = Promise.allSettled(names.map((name) => unlink(name)));
   };
+  /** Deletes replaced files in other threads, a batch at a time. Waits only for the batch before. */
   const release = async () => {
     if (held.length >= BATCH) await releaseAll();
   };

@@ -22,24 +22,7 @@ import { ForeignTreeError } from "./built.ts";
 /** Fetches several files at a time. Calls `take` with the bytes of each, or null when it does not exist. */
 export type Fetch = (paths: readonly string[], take: (path: string, bytes: Uint8Array | null) => void) => Promise<void>;
 
-export type RemoteFiles = {
-  /** False when there is no place to fetch from: apps with files elsewhere are then built in full. */
-  readonly isReachable: boolean;
-  /** Whether files below a folder are elsewhere. */
-  readonly hasBelow: (folder: string) => boolean;
-  /** Fetches those of these files that are elsewhere. Throws ForeignTreeError when one is missing or has changed. */
-  readonly fetchFiles: (paths: readonly string[]) => Promise<void>;
-  readonly fetchBelow: (folder: string) => Promise<void>;
-  /** Folder names of the apps that have files elsewhere. */
-  readonly appFolders: () => readonly string[];
-  /** Registers a folder whose files are all rewritten or deleted: after the build, none of them is elsewhere. */
-  readonly addReplaced: (folder: string) => void;
-  /** To be called before a build is committed: removes the fetched files from the list. */
-  readonly saveFetched: () => void;
-  /** To be called after the commit: removes the files of replaced folders from the list. */
-  readonly saveReplaced: () => void;
-  readonly fetched: () => { readonly files: number; readonly bytes: number };
-};
+export type RemoteFiles = ReturnType<typeof openRemoteFiles>;
 
 const LIST = `${STATE_FOLDER}/${REMOTE_FILE}`;
 const FETCHED = `${STATE_FOLDER}/fetched`;
@@ -64,7 +47,7 @@ export function writeRemoteFiles(out: string, digests: FileDigests): void {
 }
 
 /** `fetch` is null when there is no place to fetch from. */
-export function openRemoteFiles(out: string, fetch: Fetch | null): RemoteFiles {
+export function openRemoteFiles(out: string, fetch: Fetch | null) {
   const digests = new Map(readRemoteFiles(out) ?? []);
   const replaced: string[] = [];
   const total = { files: 0, bytes: 0 };
@@ -77,21 +60,28 @@ export function openRemoteFiles(out: string, fetch: Fetch | null): RemoteFiles {
     total.files += 1;
     total.bytes += bytes.length;
   };
+  /** Fetches those of these files that are elsewhere. Throws ForeignTreeError when one is missing or has changed. */
   const fetchFiles = async (paths: readonly string[]) => {
     const missing = paths.filter((path) => digests.has(path) && !isFile(join(out, path)));
     if (fetch !== null && missing.length > 0) await fetch(missing, take);
   };
   const below = (folder: string) => [...digests.keys()].filter((path) => path.startsWith(`${folder}/`));
   return {
+    /** False when there is no place to fetch from: apps with files elsewhere are then built in full. */
     isReachable: fetch !== null,
-    hasBelow: (folder) => below(folder).length > 0,
+    /** Whether files below a folder are elsewhere. */
+    hasBelow: (folder: string) => below(folder).length > 0,
     fetchFiles,
-    fetchBelow: (folder) => fetchFiles(below(folder)),
+    fetchBelow: (folder: string) => fetchFiles(below(folder)),
+    /** Folder names of the apps that have files elsewhere. */
     appFolders: () => [...new Set([...digests.keys()].map((path) => path.slice(0, path.indexOf("/"))))],
-    addReplaced: (folder) => void replaced.push(folder),
+    /** Registers a folder whose files are all rewritten or deleted: after the build, none of them is elsewhere. */
+    addReplaced: (folder: string) => void replaced.push(folder),
+    /** To be called before a build is committed: removes the fetched files from the list. */
     saveFetched: () => {
       if (total.files > 0) writeRemoteFiles(out, digests);
     },
+    /** To be called after the commit: removes the files of replaced folders from the list. */
     saveReplaced: () => {
       for (const path of replaced.flatMap(below)) digests.delete(path);
       if (digests.size < before) writeRemoteFiles(out, digests);

@@ -11,17 +11,8 @@ import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
 import { type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
 
-export type Stage = {
-  readonly openApp: (key: string) => StagedApp;
-  /** Resolves when everything that was put is on the stage. */
-  readonly settle: () => Promise<void>;
-  /** Whether any file or state of the tree is to change. */
-  readonly hasChanges: () => boolean;
-  /** Moves the staged files into the tree. */
-  readonly commit: () => Promise<void>;
-  /** Ends the writers and deletes what was not committed. */
-  readonly close: () => Promise<void>;
-};
+export type Stage = ReturnType<typeof openStage>;
+export type StagedApp = ReturnType<Stage["openApp"]>;
 
 type StageOptions = {
   readonly out: string;
@@ -37,12 +28,13 @@ type StageOptions = {
 /** Maximum number of batches that wait to be written, which bounds memory. */
 const MAX_WAITING_BATCHES = 4;
 
-export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: StageOptions): Stage {
+export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: StageOptions) {
   const folder = join(out, STAGE);
   const place = { tree: out, stage: dryRun ? null : join(folder, STAGED_TREE) };
   const writers = openWriters();
   const buffer = openAnswerBuffer(writers.buffer);
   const waiting: Promise<void>[] = [];
+  /** Whether any file or state of the tree is to change. */
   let hasChanges = false;
   const changes = dryRun ? null : openFolder();
 
@@ -69,8 +61,12 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
   };
 
   /** One app on the stage: reports and counts what becomes of its answers. */
-  const openApp = (key: string): StagedApp => {
+  const openApp = (key: string) => {
     const root = nameFolder(key);
+    /**
+     * What the build did to the files of the app, final once the stage is settled. `putFiles` and `putBytes` are the number
+     * and the total size of the answers that were put, and `growth` is by how many bytes the folder grew.
+     */
     const tally = { putFiles: 0, putBytes: 0, added: 0, changed: 0, gone: 0, growth: 0 };
 
     const recordChange = (change: Change["change"], file: string, address: Address | null) => {
@@ -86,13 +82,15 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
       tally.growth += size - replacedSize;
       recordChange(outcome, `${root}/${nameFile(address)}`, address);
     };
-    const remove: StagedApp["remove"] = (file, address) => {
+    /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
+    const remove = (file: string, address: Address | null) => {
       const size = readSize(join(out, file));
       if (size === null) return;
       tally.growth -= size;
       recordChange("gone", file, address);
     };
-    const put: StagedApp["put"] = async (rewrites, compare, onPath) => {
+    /** `compare` is false when the tree has none of the files yet. `onPath` is called with the path of each, in the app. */
+    const put = async (rewrites: Iterable<Rewrite>, compare: boolean, onPath?: (path: string) => void) => {
       for (const { address, body, replacedSize } of rewrites) {
         const file = nameFile(address);
         onPath?.(file);
@@ -109,6 +107,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
         tally.putFiles += 1;
       }
     };
+    /** Stages the app's new state, or null when the app is gone. */
     const stageState = (state: string | null) => {
       hasChanges = true;
       if (dryRun) return;
@@ -117,10 +116,12 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     };
     return { tally, put, remove, stageState };
   };
+  /** Resolves when everything that was put is on the stage. */
   const settle = async () => {
     if (!buffer.isEmpty()) await send();
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
   };
+  /** Moves the staged files into the tree. */
   const commit = async () => {
     if (changes === null) return;
     await changes.close();
@@ -128,6 +129,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     commitStage(out);
     await publish(out, check);
   };
+  /** Ends the writers and deletes what was not committed. */
   const close = async () => {
     await writers.close();
     if (dryRun) return;
@@ -144,20 +146,6 @@ export type Rewrite = {
   readonly body: string | Uint8Array | null;
   /** Size in bytes of the file that it replaces, when that is known to differ. */
   readonly replacedSize?: number | undefined;
-};
-
-export type StagedApp = {
-  /**
-   * What the build did to the files of the app, final once the stage is settled. `putFiles` and `putBytes` are the number
-   * and the total size of the answers that were put, and `growth` is by how many bytes the folder grew.
-   */
-  readonly tally: Readonly<Record<"putFiles" | "putBytes" | "added" | "changed" | "gone" | "growth", number>>;
-  /** `compare` is false when the tree has none of the files yet. `onPath` is called with the path of each, in the app. */
-  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, onPath?: (path: string) => void) => Promise<void>;
-  /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
-  readonly remove: (file: string, address: Address | null) => void;
-  /** Stages the app's new state, or null when the app is gone. */
-  readonly stageState: (state: string | null) => void;
 };
 
 /** What is kept of an answer until it is written: as little as possible, because many wait at once. */
