@@ -19,6 +19,7 @@ import { deployTree } from "../../cli/deploy/deploy.ts";
 import { readJournal, readManifest } from "../../cli/deploy/manifest.ts";
 import { deletionsRefusal } from "../../cli/deploy/plan.ts";
 import { openTarget } from "../../cli/deploy/target.ts";
+import { readState } from "../../shared/tree.ts";
 import {
   idOf,
   openPlace,
@@ -664,6 +665,17 @@ test("a manifest or journal with an app that is no key is refused, as is a path 
   for (const path of ["s-x/v1/..\\..\\..\\other.json", "s-x/v1/\u001b[2J.json", ".precast/s-x\\..\\..\\other.json"]) {
     expect(readManifest(files(path))).toBeNull();
   }
+});
+
+test("a state without a part of what a build writes, or with an app or a type that is none, is not read", () => {
+  const text = readFileSync(join(out(), ".precast", `${SHOP_FOLDER.replace(/\/.*/, "")}.json`), "utf8");
+  const state = JSON.parse(text) as Record<string, unknown> & { app: { types: object[] } };
+  const { format: _, ...read } = state;
+  expect(readState(text)).toEqual(read);
+  expect(JSON.stringify(readState(text)?.app)).toBe(JSON.stringify(state.app));
+  for (const name of Object.keys(state)) expect(readState(JSON.stringify({ ...state, [name]: undefined }))).toBeNull();
+  for (const app of [{ key: "a b" }, { types: null }, { types: [{ ...state.app.types[0], slug: "../x" }] }])
+    expect(readState(JSON.stringify({ ...state, app: { ...state.app, ...app } }))).toBeNull();
 });
 
 test("the manifest lists all files in sorted order, with their sizes, and is the same for the same tree", async () => {

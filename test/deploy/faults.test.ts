@@ -417,6 +417,10 @@ describe("two deploys to one store", () => {
     await expect(deployInProcess(s3, out())).rejects.toThrow(
       /^Another deploy \(elsewhere, process 7\) holds the lock of s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
     );
+    leave(110, { pid: undefined });
+    await expect(deployInProcess(s3, out())).rejects.toThrow(
+      /^Another deploy holds the lock of s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
+    );
     leave(121, {});
     expect(await deployInProcess(s3, out())).toMatchObject({ generation: 1 });
     expect(s3.objects.has(lock)).toBe(false);
