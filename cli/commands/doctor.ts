@@ -1,8 +1,24 @@
-/** `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes. */
+/**
+ * `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes. A new
+ * check is defined in the file of its subject, and has a line in CHECKS.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { readApps } from "../../shared/apps.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/errors.ts";
+import { sql } from "../../shared/sql/query.ts";
+import { appCountsQuery } from "../../shared/sql/tree.ts";
+import { formatSeconds } from "../../shared/text.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { canFix, isAdvice } from "../doctor/check.ts";
-import { applyFixes, type CheckFinding, runChecks } from "../doctor/doctor.ts";
+import { type Check, type CheckContext, canFix, type Finding, isAdvice, type TypeSize } from "../doctor/check.ts";
+import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "../doctor/content.ts";
+import { indexesCheck, missingIndexesCheck, trigramsCheck } from "../doctor/indexes.ts";
+import { collationsCheck, totalsCheck, triggersCheck } from "../doctor/integrity.ts";
+import { batchesCheck, countsCheck, journalsCheck } from "../doctor/ledger.ts";
+import { replicationCheck, serverCheck, snapshotsCheck } from "../doctor/server.ts";
+import { bloatCheck, deadRowsCheck, statisticsCheck } from "../doctor/tables.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Milliseconds that reading the facts rarely takes. */
@@ -29,22 +45,132 @@ export const doctorCommand = defineCommand({
   },
 });
 
-// Formats the findings of `precast doctor` as text.
+/** In the order of the report: causes of wrong answers come first, then what slows down every live query. */
+const CHECKS: readonly Check[] = [
+  collationsCheck,
+  triggersCheck,
+  totalsCheck,
+  statisticsCheck,
+  indexesCheck,
+  missingIndexesCheck,
+  trigramsCheck,
+  snapshotsCheck,
+  replicationCheck,
+  deadRowsCheck,
+  bloatCheck,
+  countsCheck,
+  serverCheck,
+  timeoutsCheck,
+  slotsCheck,
+  filtersCheck,
+  savingsCheck,
+  journalsCheck,
+  batchesCheck,
+];
 
-export function reportText(findings: readonly CheckFinding[], { colors }: Terminal): string {
-  const shown = findings
-    .filter((finding) => rankFinding(finding, findings) < MAX_SHOWN)
-    .map((finding) => writeFinding(finding, colors));
-  const rest = findings.length - shown.length;
-  const more = rest === 0 ? [] : [`… and ${rest} more: --json lists all findings.`];
-  return [...shown, ...more, summarizeFindings(findings)].join("\n\n");
+type CheckFinding = Finding & { readonly check: string };
+
+type DoctorSettings = Settings<CommonName | "connections" | "workers">;
+
+/** Runs all checks, or those that `names` names. */
+async function runChecks(
+  database: Database,
+  settings: DoctorSettings,
+  now: Date,
+  names: readonly string[] = CHECKS.map(({ name }) => name),
+): Promise<CheckFinding[]> {
+  const { dataDir, connections, workers } = settings;
+  const types = await readTypes(database, settings);
+  const context: CheckContext = { database, types, dataDir, connections, workers, now };
+  const found: CheckFinding[] = [];
+  for (const { name, findings } of CHECKS.filter((check) => names.includes(check.name))) {
+    found.push(...(await findings(context)).map((finding) => ({ check: name, ...finding })));
+  }
+  return found;
 }
+
+async function readTypes(database: Database, settings: DoctorSettings): Promise<TypeSize[]> {
+  const apps = await readApps(database, settings);
+  const rows = await database.query(appCountsQuery(apps.map(({ key }) => key)));
+  const counts = new Map(rows.map(([key, slug, count]) => [`${key}/${slug}`, Number(count)]));
+  return apps.flatMap((app) =>
+    app.types.map((type) => ({ app, type, entries: counts.get(`${app.key}/${type.slug}`) ?? 0 })),
+  );
+}
+
+// Applies the safe fixes: runs the statements of the findings and reports each of them.
+
+type FixResult = { readonly fixed: readonly CheckFinding[]; readonly left: readonly CheckFinding[] };
+
+/**
+ * `check` runs the named checks again, which tells whether a fix has helped. Warns of a statement that fails or does not
+ * help, and keeps its finding in `left`. Throws a DatabaseFault when the database is unavailable, and its error when the
+ * database is read-only.
+ */
+async function applyFixes(
+  database: Database,
+  findings: readonly CheckFinding[],
+  terminal: Terminal,
+  check: (names: readonly string[]) => Promise<readonly CheckFinding[]>,
+): Promise<FixResult> {
+  const fixed: CheckFinding[] = [];
+  for (const finding of findings) {
+    if (canFix(finding) && (await runAll(database, finding.fix, terminal))) fixed.push(finding);
+  }
+  if (fixed.length === 0) return { fixed, left: findings };
+  await awaitStatistics(database);
+  const again = await check([...new Set(fixed.map(({ check }) => check))]);
+  const remains = ({ check, subject }: CheckFinding) =>
+    again.find((one) => one.check === check && one.subject === subject);
+  for (const { subject } of fixed.filter(remains))
+    terminal.warn(`${subject}: the fix was applied and did not help. Something else has to change first.`);
+  terminal.say("");
+  return {
+    fixed: fixed.filter((finding) => remains(finding) === undefined),
+    left: findings.flatMap((finding) => (fixed.includes(finding) ? (remains(finding) ?? []) : finding)),
+  };
+}
+
+/** The first version of PostgreSQL that shows at once what has been counted (`server_version_num`). */
+const PROMPT_STATISTICS = 150_000;
+/** Milliseconds: older versions show counts that are up to half a second old. */
+const STATISTICS_AGE = 600;
+
+/** Waits until the statistics include the fixes: the next `precast doctor` would find again what was just fixed. */
+async function awaitStatistics(database: Database): Promise<void> {
+  const [row] = await database.query(sql("SELECT current_setting('server_version_num')"));
+  if (Number(row?.[0]) < PROMPT_STATISTICS) await sleep(STATISTICS_AGE);
+}
+
+async function runAll(database: Database, statements: readonly string[], terminal: Terminal): Promise<boolean> {
+  for (const statement of statements) {
+    const start = performance.now();
+    try {
+      await database.execute(statement);
+    } catch (error) {
+      if (error instanceof DatabaseFault && !isConflict(error) && !isCancelled(error)) throw error;
+      if (isReadOnly(error)) throw error;
+      terminal.warn(`${statement}: failed, ${error instanceof Error ? error.message : String(error)}`);
+      return false;
+    }
+    terminal.say(`${statement}: done in ${formatSeconds((performance.now() - start) / 1_000)}`);
+  }
+  return true;
+}
+
+// Formats the findings of `precast doctor` as text.
 
 /** Maximum number of findings shown of each check and kind. */
 const MAX_SHOWN = 10;
 
-function rankFinding(finding: CheckFinding, findings: readonly CheckFinding[]): number {
-  return findings.filter(({ check, kind }) => check === finding.check && kind === finding.kind).indexOf(finding);
+export function reportText(findings: readonly CheckFinding[], { colors }: Terminal): string {
+  const shown = findings.filter(({ check, kind }, index) => {
+    const before = findings.slice(0, index).filter((other) => other.check === check && other.kind === kind);
+    return before.length < MAX_SHOWN;
+  });
+  const rest = findings.length - shown.length;
+  const more = rest === 0 ? [] : [`… and ${rest} more: --json lists all findings.`];
+  return [...shown.map((finding) => writeFinding(finding, colors)), ...more, summarizeFindings(findings)].join("\n\n");
 }
 
 function writeFinding(finding: CheckFinding, colors: Terminal["colors"]): string {

@@ -5,13 +5,17 @@
 import { type Column, type ContentType, type Field, findColumn } from "../../shared/api/catalog.ts";
 import { defaultSort } from "../../shared/api/columns.ts";
 import { QUERY_SECONDS } from "../../shared/api/errors.ts";
-import type { Slots } from "../../shared/sql/columns.ts";
-import { MAX_PLACEHOLDERS, sql } from "../../shared/sql/query.ts";
+import { readSlots, type Slots, slotsQuery } from "../../shared/sql/columns.ts";
+import { MAX_PLACEHOLDERS } from "../../shared/sql/query.ts";
 import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../shared/sql/tree.ts";
 import { formatCount } from "../../shared/text.ts";
 import { countUnfilteredFiles } from "../builder/answers.ts";
 import { adviseOn, readUsage, type SavingSum, sumBySaving, sumByShape, sumCounts, type UsageRow } from "../usage.ts";
-import { CHANGE_WRITES, type CheckContext, defineCheck, type Finding, readLargeTypes, type TypeSize } from "./check.ts";
+import { type CheckContext, defineCheck, type Found, LARGE_TYPE, readRow, type TypeSize } from "./check.ts";
+
+/** What a remedy that changes the slots of a type says of its price (schema/0004_slots.sql). */
+const CHANGE_WRITES =
+  "A change of these lists may write all entries of the type in one transaction, about 0.2 ms each, and writers of the type wait meanwhile.";
 
 // Finds filterable fields in which nearly every entry has a different value: each value becomes a file of the tree
 // that lists one entry.
@@ -58,17 +62,16 @@ export function sampleShare(entries: number, all: number): number {
 }
 
 async function readFilter(
-  { database }: CheckContext,
+  context: CheckContext,
   { app, type }: TypeSize,
   column: Column,
   share: number,
 ): Promise<Filter> {
-  const [row] = await database.query(sql(facetSql(column, share), [app.key, type.slug]));
-  const [values = 0, valuesSeenOnce = 0, occurrences = 0, entriesWithValue = 0] = (row ?? []).map(Number);
+  const sample = await readRow<Sample & { entries: number }>(context, facetSql(column, share), [app.key, type.slug]);
   return {
     column,
-    values: estimateDistinct({ values, valuesSeenOnce, occurrences }, occurrences / share),
-    entries: Math.round(entriesWithValue / share),
+    values: estimateDistinct(sample, sample.occurrences / share),
+    entries: Math.round(sample.entries / share),
   };
 }
 
@@ -80,8 +83,8 @@ function facetSql(column: Column, share: number): string {
 held AS MATERIALIZED (
   SELECT ${key} AS value, e.id FROM precast.entries AS e${part} ${elements} WHERE ${IS_PUBLISHED} AND (${key})::text <> ''),
 facet AS (SELECT count(*) AS times FROM held GROUP BY value)
-SELECT count(*)::text, count(*) FILTER (WHERE times = 1)::text, coalesce(sum(times), 0)::text,
-  (SELECT count(DISTINCT id) FROM held)::text
+SELECT count(*) AS values, count(*) FILTER (WHERE times = 1) AS "valuesSeenOnce", coalesce(sum(times), 0) AS occurrences,
+  (SELECT count(DISTINCT id) FROM held) AS entries
 FROM facet`;
 }
 
@@ -92,7 +95,7 @@ const FEW = 1_000;
 /** From this number of values on the finding is advice: below, a lookup by slug, for example, is worth its files. */
 const MANY = 10_000;
 
-function findFilters(size: TypeFilters): Finding[] {
+function findFilters(size: TypeFilters): Found[] {
   const files = countFiles(size);
   const nearlyUnique = size.filters.filter(({ values, entries }) => values >= FEW && values >= entries * NEARLY_UNIQUE);
   return nearlyUnique.map((filter) => describeFilter(size, filter, files));
@@ -103,11 +106,7 @@ function countFiles({ type, entries, filters }: TypeFilters): number {
   return 1 + countUnfilteredFiles(type, entries) + filters.reduce((sum, { values }) => sum + values, 0);
 }
 
-function describeFilter(
-  { app, type, exact }: TypeFilters,
-  { column, values, entries }: Filter,
-  files: number,
-): Finding {
+function describeFilter({ app, type, exact }: TypeFilters, { column, values, entries }: Filter, files: number): Found {
   const count = `${exact ? "" : "about "}${formatCount(values)}`;
   const share = `${((values / files) * 100).toFixed(0)} %`;
   return {
@@ -116,7 +115,6 @@ function describeFilter(
     problem: `The field has ${count} values in ${formatCount(entries)} entries, and each value is a file in the tree: ${share} of the type's files.`,
     gain: `A full build writes ${count} fewer files, and a build after an edit of the field two fewer.`,
     remedy: `If no client filters by ${column.name}, remove it from filterable_fields: requests that filter by it are then refused. ${CHANGE_WRITES} If clients do filter by it, keep it: the filter justifies its files.`,
-    fix: null,
   };
 }
 
@@ -159,9 +157,15 @@ type Slotless = {
 };
 type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readonly Slotless[] };
 
-async function readSlotless(context: CheckContext): Promise<TypeSlots[]> {
-  const large = await readLargeTypes(context);
-  return large.map(({ size, slots }) => ({ ...size, typeId: slots.typeId, slotless: findSlotless(size, slots) }));
+/** Of the types that have enough entries for their indexes to matter. */
+async function readSlotless({ database, types }: CheckContext): Promise<TypeSlots[]> {
+  const found: TypeSlots[] = [];
+  for (const size of types.filter(({ entries }) => entries >= LARGE_TYPE)) {
+    const [row] = await database.query(slotsQuery(size.app.key, size.type.slug));
+    const slots = readSlots(row);
+    if (slots !== null) found.push({ ...size, typeId: slots.typeId, slotless: findSlotless(size, slots) });
+  }
+  return found;
 }
 
 function findSlotless({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
@@ -187,7 +191,7 @@ function settingsWith(type: ContentType, name: string): readonly Naming[] {
 const TOO_LONG =
   "an entry was too long for an index, either by its text in this field (more than 2,000 bytes) or by all its texts in slots together (more than 2,400 bytes)";
 
-function findSlots({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
+function findSlots({ app, type, typeId, entries, slotless }: TypeSlots): Found[] {
   return slotless.map((field) => {
     const { name, type: kind, namedIn, isLong } = field;
     // Most filters ask for a value, which needs no slot, so a field that is only filterable is no reason for advice.
@@ -198,7 +202,6 @@ function findSlots({ app, type, typeId, entries, slotless }: TypeSlots): Finding
       problem: `The field has no slot, because ${isLong ? TOO_LONG : "all slots are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
       gain: "Pages and their totals are read from an index.",
       remedy: `${isLong ? longRemedy(field, typeId) : takenRemedy(kind)} ${CHANGE_WRITES}`,
-      fix: null,
     };
   });
 }
@@ -240,22 +243,20 @@ export const savingsCheck = defineCheck({
 const MIN_SHARE = 0.05;
 const MIN_REQUESTS = 100;
 
-function findFreeEquivalents(rows: readonly UsageRow[]): Finding[] {
+function findFreeEquivalents(rows: readonly UsageRow[]): Found[] {
   const total = sumCounts(rows);
   const worth = sumBySaving(rows).filter(({ count }) => count >= MIN_REQUESTS && count >= total * MIN_SHARE);
-  return worth.map((sum) => findingOfFreeEquivalent(sum, total));
+  return worth.map((sum) => describeFreeEquivalent(sum, total));
 }
 
-function findingOfFreeEquivalent({ app, saving, count }: SavingSum, total: number): Finding {
+function describeFreeEquivalent({ app, saving, count }: SavingSum, total: number): Found {
   const share = `${((count / total) * 100).toFixed(1)} %`;
   const advice = adviseOn(saving);
   return {
-    kind: "advice",
     subject: `${app}: requests that could be free`,
     problem: `${formatCount(count)} of ${formatCount(total)} counted requests of the last ${RECENT_DAYS} days (${share}) could be free: a simpler request has the same answer.`,
     gain: `${formatCount(count)} fewer counted requests in ${RECENT_DAYS} days, with the same answers, served from the tree.`,
     remedy: `Change the client: ${advice}. \`precast usage --app ${app}\` shows more.`,
-    fix: null,
   };
 }
 
@@ -267,20 +268,17 @@ const TIMEOUT_STATUS = 504;
 /** A few in a month may come from an outage or a lock. */
 const MIN_TIMEOUTS = 10;
 
-function findTimeouts(rows: readonly UsageRow[]): Finding[] {
+function findTimeouts(rows: readonly UsageRow[]): Found[] {
   const slow = sumByShape(rows.filter(({ status }) => status === TIMEOUT_STATUS)).filter(
     ({ count }) => count >= MIN_TIMEOUTS,
   );
   return slow.map(({ app, shape, count }) => {
-    const sameShape = rows.filter((row) => row.app === app && row.shape === shape);
-    const all = sameShape.reduce((sum, row) => sum + row.count, 0);
+    const all = sumCounts(rows.filter((row) => row.app === app && row.shape === shape));
     return {
-      kind: "advice",
       subject: `${app}: slow ${shape} requests`,
       problem: `${formatCount(count)} of ${formatCount(all)} requests in the last ${RECENT_DAYS} days got 504 QUERY_TIMEOUT: their queries took longer than ${QUERY_SECONDS} seconds.`,
       gain: "Clients get answers, and the database has capacity for other queries.",
       remedy: `Take their URLs from the server's log (status 504), and run \`precast explain '<path and query>' --app ${app}\` to see what they read.`,
-      fix: null,
     };
   });
 }

@@ -2,9 +2,17 @@
 import type { ContentType } from "../../shared/api/catalog.ts";
 import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../shared/schema/drift.ts";
 import { isTextual } from "../../shared/sql/columns.ts";
-import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Finding, LARGE_TYPE, statementRemedy, type TypeSize } from "./check.ts";
+import {
+  type CheckContext,
+  defineCheck,
+  type Found,
+  LARGE_TYPE,
+  readRow,
+  readRows,
+  statementRemedy,
+  type TypeSize,
+} from "./check.ts";
 
 // Finds indexes of the schema that somebody has dropped, renamed or replaced: answers stay right, and become slow
 // with the entries.
@@ -23,27 +31,21 @@ export const missingIndexesCheck = defineCheck({
   judge: findMissingIndexes,
 });
 
-async function readIndexes({ database }: CheckContext): Promise<MissingIndexFacts> {
-  const rows = await database.query(
-    sql(`SELECT class.relname::text, pg_get_indexdef(class.oid), (indisvalid AND indisready)::text
+async function readIndexes(context: CheckContext): Promise<MissingIndexFacts> {
+  const existing = await readRows<ExistingIndex>(
+    context,
+    `SELECT class.relname AS name, pg_get_indexdef(class.oid) AS definition, indisvalid AND indisready AS "isValid"
 FROM pg_index JOIN pg_class AS class ON class.oid = indexrelid
-WHERE class.relnamespace = 'precast'::regnamespace ORDER BY class.relname`),
+WHERE class.relnamespace = 'precast'::regnamespace ORDER BY class.relname`,
   );
-  const [owner] = await database.query(
-    sql("SELECT pg_has_role(relowner, 'USAGE')::text FROM pg_class WHERE oid = 'precast.entries'::regclass"),
+  const owner = await readRow<Pick<MissingIndexFacts, "hasOwnerRights">>(
+    context,
+    `SELECT pg_has_role(relowner, 'USAGE') AS "hasOwnerRights" FROM pg_class WHERE oid = 'precast.entries'::regclass`,
   );
-  return {
-    expected: schemaIndexes(),
-    existing: rows.map(([name, definition, isValid]) => ({
-      name: name as string,
-      definition: definition as string,
-      isValid: isValid === "true",
-    })),
-    hasOwnerRights: owner?.[0] === "true",
-  };
+  return { expected: schemaIndexes(), existing, ...owner };
 }
 
-function findMissingIndexes({ expected, existing, hasOwnerRights }: MissingIndexFacts): Finding[] {
+function findMissingIndexes({ expected, existing, hasOwnerRights }: MissingIndexFacts): Found[] {
   const ownNames = expected.map(({ name }) => name);
   const others = existing.filter(({ name, isValid }) => isValid && !ownNames.includes(name));
   return expected.flatMap((index) => {
@@ -61,11 +63,10 @@ const GAIN = "Requests, writes and builds take as long as they should, however m
 const OWNER = "the owner of the tables";
 const WAITS = "It waits for open transactions, and does not block writers.";
 
-function missing({ name, create }: SchemaIndex, renamed: ExistingIndex | undefined, hasOwnerRights: boolean): Finding {
+function missing({ name, create }: SchemaIndex, renamed: ExistingIndex | undefined, hasOwnerRights: boolean): Found {
   const statements = renamed === undefined ? create : [`ALTER INDEX precast.${quoted(renamed.name)} RENAME TO ${name}`];
   const dropped = `It was dropped. ${SLOW}`;
   return {
-    kind: "advice",
     subject: `precast.${name}: missing`,
     problem:
       renamed === undefined ? dropped : `It is now ${renamed.name}. Imports and other checks know it by its name.`,
@@ -75,10 +76,9 @@ function missing({ name, create }: SchemaIndex, renamed: ExistingIndex | undefin
 }
 
 /** A person decides: the index that has the name may serve somebody else. */
-function replaced({ name, create }: SchemaIndex, definition: string, hasOwnerRights: boolean): Finding {
+function replaced({ name, create }: SchemaIndex, definition: string, hasOwnerRights: boolean): Found {
   const statements = [`DROP INDEX CONCURRENTLY precast.${name}`, ...create];
   return {
-    kind: "advice",
     subject: `precast.${name}: replaced`,
     problem: `Another index has its name: ${definition}. ${SLOW}`,
     gain: GAIN,
@@ -111,25 +111,20 @@ export const indexesCheck = defineCheck({
  * Leaves out indexes that are being built right now. Without `pg_read_all_stats` a role does not see on which table
  * another role builds one; while such a build runs, no index is reported.
  */
-async function readUnfinished({ database }: CheckContext): Promise<Index[]> {
-  const rows = await database.query(
-    sql(`SELECT format('%I.%I', namespace.nspname, class.relname), of.relname::text, pg_get_indexdef(class.oid),
-  pg_relation_size(class.oid)::text, pg_has_role(class.relowner, 'USAGE')::text
+function readUnfinished(context: CheckContext): Promise<Index[]> {
+  return readRows(
+    context,
+    `SELECT format('%I.%I', namespace.nspname, class.relname) AS name, of.relname AS table,
+  pg_get_indexdef(class.oid) AS definition, pg_relation_size(class.oid) AS bytes,
+  pg_has_role(class.relowner, 'USAGE') AS "hasOwnerRights"
 FROM pg_index AS index JOIN pg_class AS class ON class.oid = index.indexrelid
 JOIN pg_class AS of ON of.oid = index.indrelid
 JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
 WHERE namespace.nspname = 'precast' AND NOT (index.indisvalid AND index.indisready)
   AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS progress
     WHERE progress.datname = current_database() AND coalesce(progress.relid, index.indrelid) = index.indrelid)
-ORDER BY class.relname`),
+ORDER BY class.relname`,
   );
-  return rows.map(([name, table, definition, bytes, hasOwnerRights]) => ({
-    name: name as string,
-    table: table as string,
-    definition: definition as string,
-    bytes: Number(bytes),
-    hasOwnerRights: hasOwnerRights === "true",
-  }));
 }
 
 /**
@@ -141,20 +136,14 @@ const LEFTOVERS = [
   { ending: /_ccold\d*"?$/, why: "a rebuild has replaced it, but was interrupted before it dropped it" },
 ];
 
-function describeLeftover({ name, table, definition, bytes, hasOwnerRights }: Index): Finding {
+function describeLeftover({ name, table, definition, bytes, hasOwnerRights }: Index): Found {
   const leftover = LEFTOVERS.find(({ ending }) => ending.test(name));
   const statement = `${leftover === undefined ? "REINDEX" : "DROP"} INDEX CONCURRENTLY ${name}`;
   return {
-    kind: "advice",
     subject: `${name}: unfinished index`,
     problem: `No query can use it, because ${leftover?.why ?? "its creation failed"}; writes to ${table} may still update it (${formatBytes(bytes)}). Definition: ${definition}`,
     gain: leftover === undefined ? "Queries can use it." : "Writes are cheaper, and disk space is freed.",
-    ...statementRemedy(
-      hasOwnerRights,
-      "its owner",
-      [statement],
-      "It waits for open transactions, and does not block writers.",
-    ),
+    ...statementRemedy(hasOwnerRights, "its owner", [statement], WAITS),
   };
 }
 
@@ -205,35 +194,27 @@ type TrigramFacts = {
 export const trigramsCheck = defineCheck({
   name: "trigrams",
   gather: readMissing,
-  judge: (facts) => findTrigrams(facts),
+  judge: findTrigrams,
 });
 
-async function readMissing({ database, types }: CheckContext): Promise<TrigramFacts> {
-  const [row] = await database.query(
-    sql(
-      `SELECT array_to_string(ARRAY(
+async function readMissing(context: CheckContext): Promise<TrigramFacts> {
+  const facts = await readRow<Omit<TrigramFacts, "types">>(
+    context,
+    `SELECT ARRAY(
     SELECT $1::text WHERE $1 NOT IN (SELECT extname FROM pg_extension)
     UNION ALL
-    SELECT name FROM unnest($2::text[]) AS name WHERE to_regclass('precast.' || name) IS NULL), ','),
-  (EXISTS (SELECT FROM pg_available_extensions WHERE name = $1))::text,
-  (pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'precast.entries'::regclass), 'USAGE')
-    AND ($1 IN (SELECT extname FROM pg_extension) OR has_database_privilege(current_database(), 'CREATE')))::text,
+    SELECT name FROM unnest($2::text[]) AS name WHERE to_regclass('precast.' || name) IS NULL) AS missing,
+  EXISTS (SELECT FROM pg_available_extensions WHERE name = $1) AS available,
+  pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'precast.entries'::regclass), 'USAGE')
+    AND ($1 IN (SELECT extname FROM pg_extension) OR has_database_privilege(current_database(), 'CREATE')) AS "mayCreate",
   coalesce((SELECT quote_ident(nspname) || '.' FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
-    WHERE extname = $1), '')`,
-      [EXTENSION, Object.keys(INDEXES)],
-    ),
+    WHERE extname = $1), '') || 'gin_trgm_ops' AS operators`,
+    [EXTENSION, Object.keys(INDEXES)],
   );
-  const [missing = "", available, mayCreate, schema = ""] = row ?? [];
-  return {
-    missing: missing === null || missing === "" ? [] : missing.split(","),
-    available: available === "true",
-    mayCreate: mayCreate === "true",
-    operators: `${schema}gin_trgm_ops`,
-    types,
-  };
+  return { ...facts, types: context.types };
 }
 
-function findTrigrams({ missing, available, mayCreate, operators, types }: TrigramFacts): Finding[] {
+function findTrigrams({ missing, available, mayCreate, operators, types }: TrigramFacts): Found[] {
   const large = types.filter(({ entries }) => entries >= LARGE_TYPE);
   const served = (name: string) => large.filter(({ type }) => INDEXES[name]?.serves(type));
   const indexes = missing.filter((name) => served(name).length > 0);

@@ -1,9 +1,8 @@
 /** Checks that the database keeps what answers rely on: triggers, collations and totals. */
 import type { Database } from "../../shared/database/database.ts";
 import { type ChangedCollation, changedCollations, schemaTriggers, type Trigger } from "../../shared/schema/drift.ts";
-import { sql } from "../../shared/sql/query.ts";
 import { formatCount } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Finding } from "./check.ts";
+import { type CheckContext, defineCheck, type Found, readRows } from "./check.ts";
 
 // Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
 // searches, totals and builds read.
@@ -28,47 +27,42 @@ export const triggersCheck = defineCheck({
   },
 });
 
-async function readFacts({ database }: CheckContext): Promise<TriggerFacts> {
-  const rows = await database.query(
-    sql(`SELECT relname::text, relname || '.' || tgname, tgenabled::text, tgisinternal::text
+async function readFacts(context: CheckContext): Promise<TriggerFacts> {
+  const found = await readRows<{ table: string; name: string; fires: string; ofKeys: boolean }>(
+    context,
+    `SELECT relname AS table, relname || '.' || tgname AS name, tgenabled AS fires, tgisinternal AS "ofKeys"
   FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-  WHERE relnamespace = 'precast'::regnamespace ORDER BY relname`),
+  WHERE relnamespace = 'precast'::regnamespace ORDER BY relname`,
   );
-  const ofKeys = rows.filter(([, , , isInternal]) => isInternal === "true");
-  const own = rows.filter((row) => !ofKeys.includes(row));
-  const off = ofKeys.filter(([, , fires]) => fires !== "O");
+  const off = found.filter(({ ofKeys, fires }) => ofKeys && fires !== "O");
   return {
     expected: schemaTriggers().toSorted((one, other) => (one.name < other.name ? -1 : 1)),
-    firing: new Map(own.map(([, name, fires]) => [name as string, fires as string])),
-    unchecked: [...new Set(off.map(([table]) => table as string))],
+    firing: new Map(found.filter(({ ofKeys }) => !ofKeys).map(({ name, fires }) => [name, fires])),
+    unchecked: [...new Set(off.map(({ table }) => table))],
   };
 }
 
 /** The statement that switches them on sets every trigger of the table to the same mode, which is not that of some. */
-function keysFinding(table: string, expected: readonly Trigger[]): Finding {
+function keysFinding(table: string, expected: readonly Trigger[]): Found {
   const others = expected.filter(({ name, fires }) => name.startsWith(`${table}.`) && fires !== "O");
   const statements = [`ALTER TABLE precast.${table} ENABLE TRIGGER ALL;`, ...others.map(({ enable }) => enable)];
   return {
-    kind: "advice",
     subject: `precast.${table}: unchecked keys`,
     problem:
       "The triggers by which PostgreSQL checks its foreign keys are off: rows may refer to others that do not exist.",
     gain: "The database refuses such rows.",
     remedy: `Run ${statements.join(" ")} as a superuser.`,
-    fix: null,
   };
 }
 
-function finding(wrong: readonly Trigger[], firing: TriggerFacts["firing"]): Finding {
+function finding(wrong: readonly Trigger[], firing: TriggerFacts["firing"]): Found {
   const names = wrong.map(({ name }) => (firing.has(name) ? name : `${name} (dropped)`));
   const statements = wrong.map((trigger) => repairStatement(trigger, firing.has(trigger.name)));
   return {
-    kind: "advice",
     subject: `triggers: ${names.join(", ")}`,
     problem: `${wrong.length === 1 ? "This trigger does not fire as it should" : "These triggers do not fire as they should"}: changes may be missing from filters, searches, totals and builds.`,
     gain: "All changes are found and counted, whoever makes them.",
     remedy: `Run ${statements.join(" ")} SELECT precast.keep_anew(); as the owner of the tables. It blocks writers for about a millisecond per entry.`,
-    fix: null,
   };
 }
 
@@ -90,7 +84,7 @@ export const collationsCheck = defineCheck({
   judge: ({ kind, changed }) => changed.map((one) => findCollations(one, kind)),
 });
 
-function findCollations({ name, before, now }: ChangedCollation, kind: CollationFacts["kind"]): Finding {
+function findCollations({ name, before, now }: ChangedCollation, kind: CollationFacts["kind"]): Found {
   const [reindex, refresh] = ["REINDEX SCHEMA CONCURRENTLY precast", `ALTER COLLATION ${name} REFRESH VERSION`];
   const embeddedRemedy = {
     remedy: "Run `precast doctor --fix`, restart the servers, and run `precast verify`.",
@@ -104,7 +98,6 @@ function findCollations({ name, before, now }: ChangedCollation, kind: Collation
     fix: null,
   };
   return {
-    kind: "advice",
     subject: `Collation ${name}`,
     problem: `The indexes were built with version ${before} of the collation, but the server now has version ${now}. Queries may miss entries whose position differs between the two versions.`,
     gain: "Live answers contain all entries, in the right order.",
@@ -120,16 +113,14 @@ type Wrong = { readonly type: string; readonly kept: number; readonly counted: n
 export const totalsCheck = defineCheck({
   name: "totals",
   gather: readWrong,
-  judge: (wrong) => {
-    const [first] = wrong;
-    return first === undefined ? [] : [findTotals(wrong, first)];
-  },
+  judge: ([first, ...others]) => [first === undefined ? null : findTotals(first, others.length)],
 });
 
 /** In one statement, so that both are of one moment. Leaves out a logical copy, where counts arrive by themselves. */
-async function readWrong({ database }: CheckContext): Promise<Wrong[]> {
-  const rows = await database.query(
-    sql(`SELECT app.key || '/' || type.slug, kept.total::text, coalesce(counted.total, 0)::text
+function readWrong(context: CheckContext): Promise<Wrong[]> {
+  return readRows(
+    context,
+    `SELECT app.key || '/' || type.slug AS type, kept.total AS kept, coalesce(counted.total, 0) AS counted
 FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
 CROSS JOIN LATERAL (
   SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = type.id) AS kept
@@ -137,24 +128,17 @@ LEFT JOIN (
   SELECT content_type_id, count(*) AS total FROM precast.entries WHERE status = 'published' GROUP BY content_type_id
 ) AS counted ON counted.content_type_id = type.id
 WHERE kept.total <> coalesce(counted.total, 0) AND NOT precast.counts_are_brought()
-ORDER BY app.key COLLATE "C", type.slug COLLATE "C"`),
+ORDER BY app.key COLLATE "C", type.slug COLLATE "C"`,
   );
-  return rows.map(([type, kept, counted]) => ({
-    type: type as string,
-    kept: Number(kept),
-    counted: Number(counted),
-  }));
 }
 
-function findTotals(wrong: readonly Wrong[], { type, kept, counted }: Wrong): Finding {
-  const others = wrong.length === 1 ? "" : ` The same goes for ${formatCount(wrong.length - 1)} more of the types.`;
+function findTotals({ type, kept, counted }: Wrong, more: number): Found {
+  const others = more === 0 ? "" : ` The same goes for ${formatCount(more)} more of the types.`;
   return {
-    kind: "advice",
     subject: "precast.entry_counts: wrong totals",
     problem: `${type} has ${formatCount(counted)} published entries, and ${formatCount(kept)} are kept.${others} Entries were written while triggers were off, so filters, searches and builds may miss them too.`,
     gain: "Totals are right, and every entry is found.",
     remedy:
       "Run SELECT precast.keep_anew(); as the owner of the tables. It blocks writers for about a millisecond per entry.",
-    fix: null,
   };
 }

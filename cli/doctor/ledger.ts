@@ -1,31 +1,28 @@
 /** Checks what servers leave behind: counts in many rows, ids of sent batches, and journals that nobody sends. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Finding, statementRemedy } from "./check.ts";
+import { type CheckContext, defineCheck, type Found, readRow, statementRemedy } from "./check.ts";
 
 // Finds counts that writers have left in many rows: every list adds them up.
 
 /** Rows of the type that has the most, and whether the role may add them up. */
 type CountFacts = { readonly most: number; readonly mayFold: boolean };
 
-export const countsCheck = defineCheck<CountFacts>({
+export const countsCheck = defineCheck({
   name: "counts",
   gather: readCounts,
-  judge: ({ most, mayFold }) =>
-    most < MANY_COUNTS
-      ? []
-      : [
-          {
-            kind: "advice",
-            subject: "precast.entry_counts",
-            problem: `The entries of one type are counted in ${formatCount(most)} rows: transactions at REPEATABLE READ or SERIALIZABLE leave one for each statement, and only builds add them up.`,
-            gain: "Lists read one row in place of all of them for their totals.",
-            ...statementRemedy(mayFold, "the owner of the schema", [FOLD_COUNTS], COUNTS_NOTE),
-          },
-        ],
+  judge: ({ most, mayFold }) => [most < MANY_COUNTS ? null : findCounts(most, mayFold)],
 });
+
+function findCounts(most: number, mayFold: boolean): Found {
+  return {
+    subject: "precast.entry_counts",
+    problem: `The entries of one type are counted in ${formatCount(most)} rows: transactions at REPEATABLE READ or SERIALIZABLE leave one for each statement, and only builds add them up.`,
+    gain: "Lists read one row in place of all of them for their totals.",
+    ...statementRemedy(mayFold, "the owner of the schema", [FOLD_COUNTS], COUNTS_NOTE),
+  };
+}
 
 /** Adding up this many rows takes as long as the rest of a fast list. */
 const MANY_COUNTS = 1_000;
@@ -33,35 +30,33 @@ const FOLD_COUNTS = "SELECT precast.fold_crowded()";
 const COUNTS_NOTE = "It does not block writers. Run it regularly, or a build.";
 
 /** Leaves out a logical copy, which must keep the rows that it is sent (schema/0007_counts.sql). */
-async function readCounts({ database }: CheckContext): Promise<CountFacts> {
-  const [row] = await database.query(
-    sql(`SELECT (SELECT coalesce(max(rows), 0) FROM (
-    SELECT count(*) AS rows FROM precast.entry_counts GROUP BY content_type_id) AS types WHERE NOT precast.counts_are_brought())::text,
-  has_function_privilege('precast.fold_crowded()', 'EXECUTE')::text`),
+function readCounts(context: CheckContext): Promise<CountFacts> {
+  return readRow(
+    context,
+    `SELECT (SELECT coalesce(max(rows), 0) FROM (
+    SELECT count(*) AS rows FROM precast.entry_counts GROUP BY content_type_id) AS types WHERE NOT precast.counts_are_brought()) AS most,
+  has_function_privilege('precast.fold_crowded()', 'EXECUTE') AS "mayFold"`,
   );
-  return { most: Number(row?.[0]), mayFold: row?.[1] === "true" };
 }
 
 // Finds ids of usage batches that are stored long after any server could send the batch again.
 
 type BatchFacts = { readonly count: number; readonly mayDelete: boolean };
 
-export const batchesCheck = defineCheck<BatchFacts>({
+export const batchesCheck = defineCheck({
   name: "batches",
   gather: countExpired,
-  judge: ({ count, mayDelete }) =>
-    count < MANY_BATCHES
-      ? []
-      : [
-          {
-            kind: "advice",
-            subject: "precast.usage_batches",
-            problem: `The ids of ${formatCount(count)} batches are still stored, although their journals were deleted more than two days ago: no running server deletes them.`,
-            gain: "The table and its indexes stay small, and counts are stored quickly.",
-            ...statementRemedy(mayDelete, "the owner of the table", [DELETE_BATCHES], BATCHES_NOTE),
-          },
-        ],
+  judge: ({ count, mayDelete }) => [count < MANY_BATCHES ? null : findBatches(count, mayDelete)],
 });
+
+function findBatches(count: number, mayDelete: boolean): Found {
+  return {
+    subject: "precast.usage_batches",
+    problem: `The ids of ${formatCount(count)} batches are still stored, although their journals were deleted more than two days ago: no running server deletes them.`,
+    gain: "The table and its indexes stay small, and counts are stored quickly.",
+    ...statementRemedy(mayDelete, "the owner of the table", [DELETE_BATCHES], BATCHES_NOTE),
+  };
+}
 
 const MANY_BATCHES = 10_000;
 /** Servers delete such rows after one day; two days leave them time to do so. */
@@ -69,12 +64,12 @@ const EXPIRED = "removed_at < now() - interval '2 days'";
 const DELETE_BATCHES = `DELETE FROM precast.usage_batches WHERE ${EXPIRED}`;
 const BATCHES_NOTE = "A running server deletes 10,000 of them every ten minutes.";
 
-async function countExpired({ database }: CheckContext): Promise<BatchFacts> {
-  const [row] = await database.query(
-    sql(`SELECT count(*)::text, has_table_privilege('precast.usage_batches', 'DELETE')::text
-FROM precast.usage_batches WHERE ${EXPIRED}`),
+function countExpired(context: CheckContext): Promise<BatchFacts> {
+  return readRow(
+    context,
+    `SELECT count(*) AS count, has_table_privilege('precast.usage_batches', 'DELETE') AS "mayDelete"
+FROM precast.usage_batches WHERE ${EXPIRED}`,
   );
-  return { count: Number(row?.[0]), mayDelete: row?.[1] === "true" };
 }
 
 // Finds journals of the ledger that no server sends: their server is gone, or a server could not read all lines.
@@ -90,7 +85,7 @@ type JournalFacts = {
 export const journalsCheck = defineCheck({
   name: "journals",
   gather: readJournals,
-  judge: (facts) => [unsentFinding(facts), brokenFinding(facts), unreadFinding(facts)].filter((one) => one !== null),
+  judge: (facts) => [unsentFinding(facts), brokenFinding(facts), unreadFinding(facts)],
 });
 
 async function readJournals({ dataDir, now }: CheckContext): Promise<JournalFacts> {
@@ -123,33 +118,29 @@ async function readJournal(path: string, now: Date): Promise<Journal | null> {
 /** Minutes. A running server touches its journals every few seconds, and takes over those of dead servers. */
 const UNSENT_MINUTES = 10;
 
-function unsentFinding({ folder, journals }: JournalFacts): Finding | null {
+function unsentFinding({ folder, journals }: JournalFacts): Found | null {
   const unsent = journals.filter(({ broken, minutes }) => !broken && minutes >= UNSENT_MINUTES);
   if (unsent.length === 0) return null;
   return {
-    kind: "advice",
     subject: `${folder}: unsent journals`,
     problem: `${describe(unsent)} of counted requests, not written for ${age(unsent)}: no running server uses the folder.`,
     gain: "The counts reach the database.",
     remedy: "Start `precast serve` with this --data-dir and database. It sends the journals, and can then be stopped.",
-    fix: null,
   };
 }
 
-function brokenFinding({ folder, journals }: JournalFacts): Finding | null {
+function brokenFinding({ folder, journals }: JournalFacts): Found | null {
   const broken = journals.filter((journal) => journal.broken);
   if (broken.length === 0) return null;
   return {
-    kind: "advice",
     subject: `${folder}: broken journals`,
     problem: `${describe(broken)} with lines that could not be read. All other lines are counted.`,
     gain: "No counts are lost unnoticed.",
     remedy: "Find the cause (a full disk or a manual edit, for example), then delete the files that end in .broken.",
-    fix: null,
   };
 }
 
-function unreadFinding({ folder, refusal }: JournalFacts): Finding | null {
+function unreadFinding({ folder, refusal }: JournalFacts): Found | null {
   if (refusal === null) return null;
   return {
     kind: "information",
@@ -157,7 +148,6 @@ function unreadFinding({ folder, refusal }: JournalFacts): Finding | null {
     problem: `It was not checked for journals that no server sends: the system refuses to read it (${refusal}).`,
     gain: "Unsent and broken journals are reported.",
     remedy: "Run `precast doctor` as the user of the server.",
-    fix: null,
   };
 }
 

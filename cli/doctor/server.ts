@@ -1,7 +1,6 @@
 /** Checks the PostgreSQL server: its settings, what keeps VACUUM from removing rows, and replication. */
-import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Finding } from "./check.ts";
+import { type CheckContext, defineCheck, type Found, readRow, readRows } from "./check.ts";
 
 // Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections.
 
@@ -22,22 +21,21 @@ type ServerFacts = {
 export const serverCheck = defineCheck({
   name: "server",
   gather: readServer,
-  judge: (facts) =>
-    facts === null
-      ? []
-      : [memoryFinding(facts), vacuumFinding(facts), connectionsFinding(facts)].filter((one) => one !== null),
+  judge: (facts) => (facts === null ? [] : [memoryFinding(facts), vacuumFinding(facts), connectionsFinding(facts)]),
 });
 
 /**
  * Null for the embedded database, which has one connection and fixed settings. A role without `pg_read_all_stats` does
  * not see the `backend_type` of other roles' connections; those that have a role and a database count as clients then.
  */
-async function readServer({ database, connections, workers }: CheckContext): Promise<ServerFacts | null> {
+async function readServer(context: CheckContext): Promise<ServerFacts | null> {
+  const { database, connections, workers } = context;
   if (database.kind === "embedded") return null;
-  const [row] = await database.query(
-    sql(`SELECT (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers')::text,
-  pg_database_size(current_database())::text,
-  (current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean)::text,
+  const facts = await readRow<Omit<ServerFacts, "connections" | "workers">>(
+    context,
+    `SELECT (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers') AS buffers,
+  pg_database_size(current_database()) AS bytes,
+  current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean AS autovacuum,
   least(
     (SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END) FROM pg_settings
      WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections'))
@@ -45,63 +43,49 @@ async function readServer({ database, connections, workers }: CheckContext): Pro
        AND (datname IS DISTINCT FROM current_database() OR application_name NOT LIKE 'precast%')),
     (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user AND NOT rolsuper),
     (SELECT nullif(datconnlimit, -1) FROM pg_database, pg_roles
-     WHERE datname = current_database() AND rolname = current_user AND NOT rolsuper))::text`),
+     WHERE datname = current_database() AND rolname = current_user AND NOT rolsuper)) AS free`,
   );
-  const [buffers, bytes, autovacuum, free] = row ?? [];
-  return {
-    buffers: Number(buffers),
-    bytes: Number(bytes),
-    autovacuum: autovacuum === "true",
-    free: Number(free),
-    connections,
-    workers,
-  };
+  return { ...facts, connections, workers };
 }
 
 /** Bytes of shared_buffers that PostgreSQL has by default. */
 const DEFAULT_BUFFERS = 128 * 1024 * 1024;
 const BUFFERS_FACTOR = 8;
 
-function memoryFinding({ buffers, bytes }: ServerFacts): Finding | null {
+function memoryFinding({ buffers, bytes }: ServerFacts): Found | null {
   if (buffers > DEFAULT_BUFFERS || bytes < buffers * BUFFERS_FACTOR) return null;
   return {
-    kind: "advice",
     subject: "shared_buffers",
     problem: `The size of the database is ${formatBytes(bytes)}, but shared_buffers is ${formatBytes(buffers)}, no more than PostgreSQL's default.`,
     gain: "Live queries read more pages from memory.",
     remedy: "Set shared_buffers to a quarter of the machine's memory, and restart PostgreSQL.",
-    fix: null,
   };
 }
 
-function vacuumFinding({ autovacuum }: ServerFacts): Finding | null {
+function vacuumFinding({ autovacuum }: ServerFacts): Found | null {
   if (autovacuum) return null;
   return {
-    kind: "advice",
     subject: "autovacuum",
     problem:
       "It is switched off (autovacuum or track_counts is off): PostgreSQL neither updates statistics nor removes dead rows by itself.",
     gain: "Live queries stay fast. Without autovacuum, counts alone become ten times slower.",
     remedy: "Set autovacuum and track_counts to on, and reload the configuration of PostgreSQL.",
-    fix: null,
   };
 }
 
 /** Connections of a build and a watch. */
 const BUILD_CONNECTIONS = 5;
 
-function connectionsFinding({ free, connections, workers }: ServerFacts): Finding | null {
+function connectionsFinding({ free, connections, workers }: ServerFacts): Found | null {
   // Each worker may run at least one live query, and has one more connection for its ledger.
   const needed = Math.max(connections, workers) + workers + BUILD_CONNECTIONS;
   if (free >= needed) return null;
   const options = `--connections ${connections}${workers === 1 ? "" : ` and --workers ${workers}`}`;
   return {
-    kind: "advice",
     subject: "Connections",
     problem: `A server with ${options}, a build and a watch need ${needed} connections; PostgreSQL has ${Math.max(free, 0)} available.`,
     gain: "No request gets 503 because PostgreSQL refuses further connections.",
     remedy: `Raise max_connections (or the limit of the role or database), or lower --connections${workers === 1 ? "" : " or --workers"}.`,
-    fix: null,
   };
 }
 
@@ -113,7 +97,7 @@ type OpenTransaction = { readonly what: string; readonly endStatement: string; r
 export const snapshotsCheck = defineCheck({
   name: "snapshots",
   gather: readOpenTransactions,
-  judge: (transactions) => [...transactions.flatMap(describeTransaction), ...hiddenFindings(transactions)],
+  judge: (transactions) => [...transactions.map(describeTransaction), findHidden(transactions)],
 });
 
 /** Minutes. A build of a million entries takes less. */
@@ -123,50 +107,39 @@ const LONG_MINUTES = 30;
  * `endStatement` ends the transaction. Leaves out VACUUM, whose snapshot keeps no dead rows, and
  * background processes of the server (those without a role), which end by themselves.
  */
-async function readOpenTransactions({ database }: CheckContext): Promise<OpenTransaction[]> {
-  const rows = await database.query(
-    sql(`SELECT format('A transaction of %s (process %s, %s)', coalesce(nullif(application_name, ''), usename), pid, state),
-  format('SELECT pg_terminate_backend(%s)', pid), (extract(epoch FROM now() - xact_start) / 60)::text
+function readOpenTransactions(context: CheckContext): Promise<OpenTransaction[]> {
+  return readRows(
+    context,
+    `SELECT format('A transaction of %s (process %s, %s)', coalesce(nullif(application_name, ''), usename), pid, state) AS what,
+  format('SELECT pg_terminate_backend(%s)', pid) AS "endStatement", extract(epoch FROM now() - xact_start) / 60 AS minutes
 FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
   AND usesysid IS NOT NULL AND pid NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
 UNION ALL
-SELECT format('The prepared transaction %L', gid), format('ROLLBACK PREPARED %L', gid), (extract(epoch FROM now() - prepared) / 60)::text
-FROM pg_prepared_xacts WHERE database = current_database()`),
+SELECT format('The prepared transaction %L', gid), format('ROLLBACK PREPARED %L', gid), extract(epoch FROM now() - prepared) / 60
+FROM pg_prepared_xacts WHERE database = current_database()`,
   );
-  return rows.map(([what, endStatement, minutes]) => ({
-    what: what as string,
-    endStatement: endStatement as string,
-    minutes: minutes === null ? null : Number(minutes),
-  }));
 }
 
-function describeTransaction({ what, endStatement, minutes }: OpenTransaction): Finding[] {
-  if (minutes === null || minutes < LONG_MINUTES) return [];
-  return [
-    {
-      kind: "advice",
-      subject: "Long-running transaction",
-      problem: `${what} has been open for ${Math.floor(minutes)} minutes: VACUUM cannot remove rows that have died since.`,
-      gain: "VACUUM can remove dead rows, and counts stay fast.",
-      remedy: `Find out why it is still open, and end it: ${endStatement}.`,
-      fix: null,
-    },
-  ];
+function describeTransaction({ what, endStatement, minutes }: OpenTransaction): Found | null {
+  if (minutes === null || minutes < LONG_MINUTES) return null;
+  return {
+    subject: "Long-running transaction",
+    problem: `${what} has been open for ${Math.floor(minutes)} minutes: VACUUM cannot remove rows that have died since.`,
+    gain: "VACUUM can remove dead rows, and counts stay fast.",
+    remedy: `Find out why it is still open, and end it: ${endStatement}.`,
+  };
 }
 
-function hiddenFindings(transactions: readonly OpenTransaction[]): Finding[] {
+function findHidden(transactions: readonly OpenTransaction[]): Found | null {
   const hidden = transactions.filter(({ minutes }) => minutes === null).length;
-  if (hidden === 0) return [];
-  return [
-    {
-      kind: "information",
-      subject: "Transactions of other roles",
-      problem: `${formatCounted(hidden, "transaction")} of other roles may have been open for a second or for days: the role of --database-url lacks the right to see their age.`,
-      gain: "Long-running transactions are reported, with the statement that ends each.",
-      remedy: "GRANT pg_read_all_stats to the role, or run `precast doctor` with a role that has it.",
-      fix: null,
-    },
-  ];
+  if (hidden === 0) return null;
+  return {
+    kind: "information",
+    subject: "Transactions of other roles",
+    problem: `${formatCounted(hidden, "transaction")} of other roles may have been open for a second or for days: the role of --database-url lacks the right to see their age.`,
+    gain: "Long-running transactions are reported, with the statement that ends each.",
+    remedy: "GRANT pg_read_all_stats to the role, or run `precast doctor` with a role that has it.",
+  };
 }
 
 // Finds replication slots without a reader, which fill the disk, and replicas that keep VACUUM from removing dead
@@ -192,9 +165,9 @@ export const replicationCheck = defineCheck<ReplicationFacts>({
   name: "replication",
   gather: readReplication,
   judge: ({ slots, standbys }) => [
-    ...slots.filter((slot) => !slot.isRead).flatMap(unreadFindings),
-    ...slots.filter(({ isRead }) => isRead).flatMap(heldFindings),
-    ...standbys.flatMap(heldFindings),
+    ...slots.filter(({ isRead }) => !isRead).map(findUnread),
+    ...slots.filter(({ isRead }) => isRead).map(findHeld),
+    ...standbys.map(findHeld),
   ],
 });
 
@@ -203,61 +176,45 @@ const MUCH_WAL = 1_000_000_000;
 /** A query that keeps the dead rows of so many transactions is no live query, which has seconds. */
 const MANY_TRANSACTIONS = 100_000;
 
-async function readReplication({ database }: CheckContext): Promise<ReplicationFacts> {
-  const slots = await database.query(
-    sql(`SELECT slot_name, format('SELECT pg_drop_replication_slot(%L)', slot_name), active::text,
+async function readReplication(context: CheckContext): Promise<ReplicationFacts> {
+  const slots = await readRows<ReplicationSlot>(
+    context,
+    `SELECT slot_name AS name, format('SELECT pg_drop_replication_slot(%L)', slot_name) AS "dropStatement", active AS "isRead",
   coalesce(pg_wal_lsn_diff(
-    CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0)::bigint::text,
-  coalesce(age(xmin), 0)::text
-FROM pg_replication_slots ORDER BY slot_name`),
+    CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0) AS "walBytes",
+  coalesce(age(xmin), 0) AS transactions
+FROM pg_replication_slots ORDER BY slot_name`,
   );
-  const standbys = await database.query(
-    sql(`SELECT coalesce(nullif(application_name, ''), host(client_addr), pid::text), age(backend_xmin)::text
-FROM pg_stat_replication WHERE backend_xmin IS NOT NULL ORDER BY pid`),
+  const standbys = await readRows<Standby>(
+    context,
+    `SELECT coalesce(nullif(application_name, ''), host(client_addr), pid::text) AS name, age(backend_xmin) AS transactions
+FROM pg_stat_replication WHERE backend_xmin IS NOT NULL ORDER BY pid`,
   );
-  return {
-    slots: slots.map(([name, dropStatement, active, walBytes, transactions]) => ({
-      name: name as string,
-      dropStatement: dropStatement as string,
-      isRead: active === "true",
-      walBytes: Number(walBytes),
-      transactions: Number(transactions),
-    })),
-    standbys: standbys.map(([name, transactions]) => ({ name: name as string, transactions: Number(transactions) })),
-  };
+  return { slots, standbys };
 }
 
-function unreadFindings({ name, dropStatement, walBytes, transactions }: ReplicationSlot): Finding[] {
+function findUnread({ name, dropStatement, walBytes, transactions }: ReplicationSlot): Found | null {
   const kept = [
     ...(walBytes < MUCH_WAL ? [] : [`${formatBytes(walBytes)} of WAL`]),
     ...(transactions < MANY_TRANSACTIONS ? [] : [deadRows(transactions)]),
   ];
-  if (kept.length === 0) return [];
-  return [
-    {
-      kind: "advice",
-      subject: `Replication slot ${name}`,
-      problem: `Nobody reads it, and PostgreSQL keeps ${kept.join(" and ")} for its reader, more with every write.`,
-      gain: "The disk does not fill up, and VACUUM can remove dead rows.",
-      remedy: `Start its reader again, or drop it if there is none any more: ${dropStatement}.`,
-      fix: null,
-    },
-  ];
+  if (kept.length === 0) return null;
+  return {
+    subject: `Replication slot ${name}`,
+    problem: `Nobody reads it, and PostgreSQL keeps ${kept.join(" and ")} for its reader, more with every write.`,
+    gain: "The disk does not fill up, and VACUUM can remove dead rows.",
+    remedy: `Start its reader again, or drop it if there is none any more: ${dropStatement}.`,
+  };
 }
 
-function heldFindings({ name, transactions }: Standby): Finding[] {
-  if (transactions < MANY_TRANSACTIONS) return [];
-  return [
-    {
-      kind: "advice",
-      subject: `Replica ${name}`,
-      problem: `A query on it keeps ${deadRows(transactions)} here, because the replica has hot_standby_feedback on.`,
-      gain: "VACUUM can remove dead rows, and counts stay fast.",
-      remedy:
-        "Find the query in pg_stat_activity of the replica, and end it, or switch hot_standby_feedback off there.",
-      fix: null,
-    },
-  ];
+function findHeld({ name, transactions }: Standby): Found | null {
+  if (transactions < MANY_TRANSACTIONS) return null;
+  return {
+    subject: `Replica ${name}`,
+    problem: `A query on it keeps ${deadRows(transactions)} here, because the replica has hot_standby_feedback on.`,
+    gain: "VACUUM can remove dead rows, and counts stay fast.",
+    remedy: "Find the query in pg_stat_activity of the replica, and end it, or switch hot_standby_feedback off there.",
+  };
 }
 
 function deadRows(transactions: number): string {

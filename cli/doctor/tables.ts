@@ -1,15 +1,14 @@
-/** Checks tables for what VACUUM, ANALYZE and REINDEX mend, and for space that nothing needs. */
-import type { Database } from "../../shared/database/database.ts";
+/** Checks tables for what VACUUM, ANALYZE and REINDEX mend. */
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
 import {
   type CheckContext,
   defineCheck,
   type Finding,
-  maintenanceRemedy,
-  readTables,
+  type Found,
+  readRow,
+  readRows,
   statementRemedy,
-  type Table,
 } from "./check.ts";
 
 // Finds indexes that have become much larger than a new one would be: after many edits, half-empty pages stay.
@@ -34,9 +33,8 @@ const MIN_WASTE = 32_000_000;
 /** Bytes. Reading all of a smaller index takes a few milliseconds. */
 const SMALL_INDEX = 8_000_000;
 
-function findBloat({ name, bytes, needed, hasOwnerRights }: Measured): Finding {
+function findBloat({ name, bytes, needed, hasOwnerRights }: Measured): Found {
   return {
-    kind: "advice",
     subject: `${name}: bloat`,
     problem: `It takes ${formatBytes(bytes)}, and a new one would take about ${formatBytes(needed)}: most of its pages are nearly empty, and are read all the same.`,
     gain: "Requests that read much of it take a part of the time, and more of it stays in memory.",
@@ -60,44 +58,31 @@ type Index = {
 };
 type IndexedTable = { readonly name: string; readonly rows: number; readonly indexes: readonly Index[] };
 
-async function measureIndexes({ database }: CheckContext): Promise<Measured[]> {
+async function measureIndexes(context: CheckContext): Promise<Measured[]> {
   const found: Measured[] = [];
-  for (const table of await readLargeIndexes(database)) found.push(...(await measureTable(database, table)));
+  for (const table of await readLargeIndexes(context)) found.push(...(await measureTable(context, table)));
   return found;
 }
 
 /** The tables with B-tree indexes that are large enough to matter and hold columns alone, and that the role may read. */
-async function readLargeIndexes(database: Database): Promise<IndexedTable[]> {
-  const rows = await database.query(
-    sql(
-      `SELECT format('%I.%I', 'precast', of.relname), of.reltuples::bigint::text, format('%I.%I', 'precast', class.relname),
-  pg_relation_size(class.oid)::text, class.reltuples::bigint::text,
-  (SELECT json_agg(quote_ident(attname) ORDER BY attnum) FROM pg_attribute WHERE attrelid = class.oid)::text,
-  coalesce(pg_get_expr(index.indpred, of.oid), 'true'), pg_has_role(class.relowner, 'USAGE')::text
+function readLargeIndexes(context: CheckContext): Promise<IndexedTable[]> {
+  return readRows(
+    context,
+    `SELECT format('%I.%I', 'precast', of.relname) AS name, of.reltuples::bigint AS rows, json_agg(json_build_object(
+    'name', format('%I.%I', 'precast', class.relname), 'bytes', pg_relation_size(class.oid),
+    'rows', class.reltuples::bigint,
+    'columns', (SELECT json_agg(quote_ident(attname) ORDER BY attnum) FROM pg_attribute WHERE attrelid = class.oid),
+    'condition', coalesce(pg_get_expr(index.indpred, of.oid), 'true'),
+    'hasOwnerRights', pg_has_role(class.relowner, 'USAGE')) ORDER BY class.relname) AS indexes
 FROM pg_index AS index JOIN pg_class AS class ON class.oid = index.indexrelid
 JOIN pg_am AS method ON method.oid = class.relam AND method.amname = 'btree'
 JOIN pg_class AS of ON of.oid = index.indrelid
 WHERE of.relnamespace = 'precast'::regnamespace AND index.indisvalid AND index.indexprs IS NULL
   AND pg_relation_size(class.oid) >= $1::bigint AND class.reltuples >= 0 AND of.reltuples > 0
   AND has_table_privilege(of.oid, 'SELECT')
-ORDER BY class.relname`,
-      [String(SMALL_INDEX)],
-    ),
+GROUP BY of.oid, of.relname, of.reltuples ORDER BY min(class.relname)`,
+    [String(SMALL_INDEX)],
   );
-  const tables = new Map<string, { name: string; rows: number; indexes: Index[] }>();
-  for (const [table, all, name, bytes, count, columns, condition, hasRights] of rows as string[][]) {
-    const of = tables.get(table as string) ?? { name: table as string, rows: Number(all), indexes: [] };
-    tables.set(of.name, of);
-    of.indexes.push({
-      name: name as string,
-      bytes: Number(bytes),
-      rows: Number(count),
-      columns: JSON.parse(columns as string) as string[],
-      condition: condition as string,
-      hasOwnerRights: hasRights === "true",
-    });
-  }
-  return [...tables.values()];
 }
 
 const SAMPLE_ROWS = 20_000;
@@ -107,7 +92,7 @@ const ROW_OVERHEAD = 24;
 const FILL = 0.9;
 
 /** Measures the columns of some rows, the same ones each time. Compressed texts are as long in the index as here. */
-async function measureTable(database: Database, { name, rows, indexes }: IndexedTable): Promise<Measured[]> {
+async function measureTable({ database }: CheckContext, { name, rows, indexes }: IndexedTable): Promise<Measured[]> {
   const percent = Math.min(100, (SAMPLE_ROWS / rows) * 100).toFixed(6);
   const widths = indexes.map(({ columns, condition }) => {
     const width = columns.map((column) => `coalesce(pg_column_size(${column}), 0)`).join(" + ");
@@ -123,12 +108,53 @@ async function measureTable(database: Database, { name, rows, indexes }: Indexed
   });
 }
 
+// Reads what the database knows about the tables of Precast: sizes, statistics, and the rights of the current role.
+
+type Table = {
+  /** As SQL names it: `precast.entries`. */
+  readonly name: string;
+  /** Estimates of the database: live rows, dead rows, and rows written since the last ANALYZE. */
+  readonly rows: number;
+  readonly dead: number;
+  readonly modified: number;
+  /** Pages now, pages at the last VACUUM or ANALYZE, and those of the latter that were marked as all-visible. */
+  readonly pages: number;
+  readonly knownPages: number;
+  readonly visiblePages: number;
+  readonly hasStatistics: boolean;
+  /** Whether the role may read the table. Otherwise its statistics are hidden too, and `hasStatistics` is false. */
+  readonly readable: boolean;
+  /** Whether the role has the owner's rights, so that it may run ANALYZE and VACUUM. */
+  readonly hasOwnerRights: boolean;
+};
+
+function readTables(context: CheckContext): Promise<Table[]> {
+  return readRows(
+    context,
+    `SELECT format('%I.%I', namespace.nspname, class.relname) AS name,
+  greatest(stat.n_live_tup, class.reltuples::bigint, 0) AS rows, coalesce(stat.n_dead_tup, 0) AS dead,
+  coalesce(stat.n_mod_since_analyze, 0) AS modified,
+  pg_relation_size(class.oid) / current_setting('block_size')::bigint AS pages, class.relpages AS "knownPages",
+  class.relallvisible AS "visiblePages",
+  EXISTS (SELECT FROM pg_stats WHERE schemaname = namespace.nspname AND tablename = class.relname) AS "hasStatistics",
+  has_table_privilege(class.oid, 'SELECT') AS readable, pg_has_role(class.relowner, 'USAGE') AS "hasOwnerRights"
+FROM pg_class AS class JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
+LEFT JOIN pg_stat_user_tables AS stat ON stat.relid = class.oid
+WHERE namespace.nspname = 'precast' AND class.relkind = 'r' ORDER BY class.relname`,
+  );
+}
+
+/** The remedy and the fix of a finding whose `statement` only the owner of the table may run. */
+function maintenanceRemedy({ hasOwnerRights }: Table, statement: string): Pick<Finding, "remedy" | "fix"> {
+  return statementRemedy(hasOwnerRights, "the owner of the table", [statement], "It does not block writers.");
+}
+
 // Finds tables that need VACUUM: many rows are dead, or many pages are not all-visible for index-only scans.
 
 export const deadRowsCheck = defineCheck({
   name: "dead-rows",
   gather: readTables,
-  judge: (tables) => tables.flatMap((table) => findDeadRows(table) ?? []),
+  judge: (tables) => tables.map(findDeadRows),
 });
 
 const DEAD_SHARE = 0.2;
@@ -138,20 +164,19 @@ const HIDDEN_SHARE = 0.5;
 const FEW_DEAD_ROWS = 100;
 const SMALL_HIDDEN = 1_000;
 
-function findDeadRows(table: Table): Finding | null {
+function findDeadRows(table: Table): Found | null {
   const found = deadRows(table) ?? hiddenPages(table);
   // TRUNCATE false: to return space to the disk, VACUUM would lock writers out for a moment.
   return found === null
     ? null
     : {
-        kind: "advice",
         subject: table.name,
         ...found,
         ...maintenanceRemedy(table, `VACUUM (TRUNCATE false) ${table.name}`),
       };
 }
 
-type Problem = Pick<Finding, "problem" | "gain">;
+type Problem = Pick<Found, "problem" | "gain">;
 
 function deadRows({ rows, dead, pages }: Table): Problem | null {
   if (pages < FEW_DEAD_ROWS) return null;
@@ -180,7 +205,7 @@ function percent(share: number): string {
 export const statisticsCheck = defineCheck({
   name: "statistics",
   gather: readAnalyzable,
-  judge: (tables) => tables.flatMap((table) => findStatistics(table) ?? []),
+  judge: (tables) => tables.map(findStatistics),
 });
 
 /**
@@ -195,9 +220,9 @@ async function readAnalyzable(context: CheckContext): Promise<Table[]> {
   return found;
 }
 
-async function isEmpty({ database }: CheckContext, { name }: Table): Promise<boolean> {
-  const [row] = await database.query(sql(`SELECT (NOT EXISTS (SELECT FROM ${name}))::text`));
-  return row?.[0] === "true";
+async function isEmpty(context: CheckContext, { name }: Table): Promise<boolean> {
+  const { empty } = await readRow<{ empty: boolean }>(context, `SELECT NOT EXISTS (SELECT FROM ${name}) AS empty`);
+  return empty;
 }
 
 /** The tables of the ledger are queried by key only, so their plans do not depend on statistics. */
@@ -211,11 +236,10 @@ const SMALL_TABLE = 50;
 const STALE_SHARE = 0.2;
 const STALE_ROWS = 1_000;
 
-function findStatistics(table: Table): Finding | null {
+function findStatistics(table: Table): Found | null {
   const problem = findProblem(table);
   if (problem === null) return null;
   return {
-    kind: "advice",
     subject: `${table.name}: statistics`,
     problem,
     gain: "Live queries use the existing indexes. Without current statistics, a plan may read every entry instead.",
@@ -234,39 +258,4 @@ function findProblem({ rows, modified, pages, knownPages, hasStatistics }: Table
     return `It has grown from ${formatCount(knownPages)} pages to ${formatCount(pages)} since it was last analysed.`;
   }
   return null;
-}
-
-// Reports a large table precast.removals, which records removed entries for trees built before the removal.
-
-type Facts = { readonly removals: number; readonly entries: number; readonly bytes: number };
-
-export const removalsCheck = defineCheck<Facts>({
-  name: "removals",
-  gather: countRemovals,
-  judge: ({ removals, entries, bytes }) =>
-    removals < MANY || removals < entries
-      ? []
-      : [
-          {
-            kind: "information",
-            subject: "precast.removals",
-            problem: `It records about ${formatCount(removals)} removed entries, which is more than there are entries (${formatBytes(bytes)} with its indexes).`,
-            gain: "Only disk space: builds find new records by index.",
-            remedy: "Keep the records. A tree that was built before a removal still needs its record.",
-            fix: null,
-          },
-        ],
-});
-
-const MANY = 100_000;
-
-/** The numbers of rows are estimates of the database. */
-async function countRemovals({ database }: CheckContext): Promise<Facts> {
-  const [row] = await database.query(
-    sql(`SELECT (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.removals'::regclass)::text,
-  (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.entries'::regclass)::text,
-  pg_total_relation_size('precast.removals')::text`),
-  );
-  const [removals, entries, bytes] = (row ?? []).map(Number);
-  return { removals: removals ?? 0, entries: entries ?? 0, bytes: bytes ?? 0 };
 }

@@ -5,7 +5,7 @@ import type { Finding } from "../../cli/doctor/check.ts";
 import { filtersCheck, sampleShare, savingsCheck, slotsCheck, timeoutsCheck } from "../../cli/doctor/content.ts";
 import { trigramsCheck } from "../../cli/doctor/indexes.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "../../cli/doctor/server.ts";
-import { bloatCheck, deadRowsCheck, removalsCheck, statisticsCheck } from "../../cli/doctor/tables.ts";
+import { bloatCheck, deadRowsCheck, statisticsCheck } from "../../cli/doctor/tables.ts";
 import { openTerminal } from "../../cli/terminal.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
@@ -229,14 +229,6 @@ describe("replication", () => {
       replicationCheck.judge({ slots: [], standbys: [{ name: "east", transactions }] });
     expect([subjects(judge(99_999)), subjects(judge(100_000))]).toEqual([[], ["Replica east"]]);
   });
-});
-
-test("records of removals are information, without a fix, when they are many and more than the entries", () => {
-  expect(removalsCheck.judge({ removals: 90_000, entries: 10, bytes: 1 })).toEqual([]);
-  expect(removalsCheck.judge({ removals: 200_000, entries: 300_000, bytes: 1 })).toEqual([]);
-  expect(removalsCheck.judge({ removals: 400_000, entries: 300_000, bytes: 1 })).toMatchObject([
-    { kind: "information", fix: null },
-  ]);
 });
 
 test("indexes are bloated if they take more than twice what they need, and waste much together", () => {
