@@ -1,7 +1,5 @@
-/** Writes the rows of an app, its content types and their fields: creates and updates those that the bundle defines. */
-
-import type { Session } from "../../shared/database/database.ts";
-import { readBatches } from "../../shared/database/database.ts";
+/** Writes the rows of a bundle: its app, content types, fields and entries. */
+import { readBatches, type Session } from "../../shared/database/database.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import type { Entry } from "./entry.ts";
@@ -10,40 +8,47 @@ import { type Changes, deletions, type MissingTarget } from "./report.ts";
 /** `field` has the name of the `<media>_url` companion of the media field `media`. Both belong to the type `slug`. */
 type Clash = { readonly slug: string; readonly field: string; readonly media: string };
 
-const APP_COLUMNS = ["name", "media_base_url"];
-const TYPE_COLUMNS = {
-  name: "text",
-  description: "text",
-  icon: "text",
-  position: "integer",
-  published: "boolean",
-  default_sort: "text",
-  per_page: "integer",
-  summary_fields: "text[]",
-  filterable_fields: "text[]",
-  sortable_fields: "text[]",
-};
-const FIELD_COLUMNS = {
-  position: "integer",
-  type: "text",
-  label: "text",
-  required: "boolean",
-  searchable: "boolean",
-  multiple: "boolean",
-  target: "text",
-};
+const TYPE_COLUMNS = [
+  ...["name", "description", "icon", "position", "published", "default_sort", "per_page"],
+  ...["summary_fields", "filterable_fields", "sortable_fields"],
+];
+const FIELD_COLUMNS = ["position", "type", "label", "required", "searchable", "multiple", "target"];
 
 /** Inserts or updates the app and returns the id of its row. */
 export async function writeApp(session: Session, { key, name, media_base_url }: BundleApp): Promise<string> {
-  await session.query(
-    sql(
-      `INSERT INTO precast.apps (key, name, media_base_url) VALUES ($1, $2, $3)
-       ON CONFLICT (key) DO ${updateStatement("apps", APP_COLUMNS)}`,
-      [key, name, media_base_url],
-    ),
-  );
+  const statement = upsert("apps", "key", ["name", "media_base_url"], "SELECT $1, $2, $3");
+  await session.query(sql(statement, [key, name, media_base_url]));
   const [row] = await session.query(sql("SELECT id::text FROM precast.apps WHERE key = $1", [key]));
   return row?.[0] as string;
+}
+
+/** Creates the rows that `select` gives, or updates those that are there and differ. `key` is the table's unique key. */
+function upsert(table: string, key: string, columns: readonly string[], select: string): string {
+  return `INSERT INTO precast.${table} (${key}, ${columns.join(", ")}) ${select}
+    ON CONFLICT (${key}) DO ${updateStatement(table, columns, columns.map(excluded).join(", "))}
+    RETURNING ${key}`;
+}
+
+/** Counts created and updated rows. `old` is the table before the statement: all parts of it read one snapshot. */
+function countedUpsert(table: string, key: string, columns: readonly string[], select: string): string {
+  return `WITH written AS (${upsert(table, key, columns, select)})
+  SELECT count(*) FILTER (WHERE old.ctid IS NULL)::text, count(old.ctid)::text
+  FROM written LEFT JOIN precast.${table} AS old USING (${key})`;
+}
+
+/** Leaves rows alone that already have the values of `row`. */
+function updateStatement(table: string, columns: readonly string[], row: string): string {
+  const stored = columns.map((column) => `${table}.${column}`).join(", ");
+  return `UPDATE SET (${columns.join(", ")}) = ROW (${row}) WHERE (${stored}) IS DISTINCT FROM (${row})`;
+}
+
+function excluded(column: string): string {
+  return `excluded.${column}`;
+}
+
+function countChanges(rows: readonly Row[], wanted: number): Changes {
+  const [created, updated] = (rows[0] ?? []).map(Number) as [number, number];
+  return { created, updated, unchanged: wanted - created - updated, deleted: 0 };
 }
 
 /**
@@ -79,41 +84,22 @@ export async function readTypeRows(
 }
 
 export async function writeTypes(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {
-  const columns = Object.keys(TYPE_COLUMNS);
-  const rows = await session.query(
-    sql(
-      `WITH written AS (
-         INSERT INTO precast.content_types (app_id, slug, ${columns.join(", ")})
-         SELECT $1::integer, slug, ${columns.join(", ")}
-         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, ${columnDefinitions(TYPE_COLUMNS)})
-         ORDER BY slug
-         ON CONFLICT (app_id, slug) DO ${updateStatement("content_types", columns)}
-         RETURNING id)
-       ${tally("content_types", "id")}`,
-      [app, JSON.stringify(types)],
-    ),
-  );
-  return countChanges(rows, types.length);
+  const select = `SELECT $1::integer, slug, ${TYPE_COLUMNS.join(", ")}
+    FROM jsonb_populate_recordset(NULL::precast.content_types, $2::jsonb) ORDER BY slug`;
+  const statement = countedUpsert("content_types", "app_id, slug", TYPE_COLUMNS, select);
+  return countChanges(await session.query(sql(statement, [app, JSON.stringify(types)])), types.length);
 }
 
 /** Writes the fields in the order of the bundle. Fields that the bundle lacks follow them, in their previous order. */
 export async function writeFields(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {
-  const columns = Object.keys(FIELD_COLUMNS);
   const wanted = types.flatMap(({ slug, fields }) => fields.map((field, position) => ({ slug, position, ...field })));
-  const rows = await session.query(
-    sql(
-      `WITH written AS (
-         INSERT INTO precast.fields (content_type_id, name, ${columns.join(", ")})
-         SELECT kind.id, wanted.name, ${columns.map((column) => `wanted.${column}`).join(", ")}
-         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, name text, ${columnDefinitions(FIELD_COLUMNS)})
-         JOIN precast.content_types AS kind ON kind.app_id = $1::integer AND kind.slug = wanted.slug
-         ORDER BY kind.id, wanted.position
-         ON CONFLICT (content_type_id, name) DO ${updateStatement("fields", columns)}
-         RETURNING content_type_id, name)
-       ${tally("fields", "content_type_id, name")}`,
-      [app, JSON.stringify(wanted)],
-    ),
-  );
+  const select = `SELECT kind.id, field.name, ${FIELD_COLUMNS.map((column) => `field.${column}`).join(", ")}
+    FROM jsonb_array_elements($2::jsonb) AS wanted
+    JOIN precast.content_types AS kind ON kind.app_id = $1::integer AND kind.slug = wanted ->> 'slug'
+    CROSS JOIN jsonb_populate_record(NULL::precast.fields, wanted) AS field
+    ORDER BY kind.id, field.position`;
+  const statement = countedUpsert("fields", "content_type_id, name", FIELD_COLUMNS, select);
+  const rows = await session.query(sql(statement, [app, JSON.stringify(wanted)]));
   await session.query(moveLeftovers(app, types));
   return countChanges(rows, wanted.length);
 }
@@ -172,40 +158,12 @@ function fieldNames(types: readonly BundleType[]): string {
   return JSON.stringify(types.map(({ slug, fields }) => ({ slug, fields: fields.map(({ name }) => name) })));
 }
 
-function columnDefinitions(columns: Record<string, string>): string {
-  return Object.entries(columns)
-    .map(([name, type]) => `${name} ${type}`)
-    .join(", ");
-}
-
-/** The DO UPDATE clause of an upsert. It leaves rows alone that already have the wanted values. */
-function updateStatement(table: string, columns: readonly string[]): string {
-  const stored = columns.map((column) => `${table}.${column}`).join(", ");
-  const wanted = columns.map((column) => `excluded.${column}`).join(", ");
-  return `UPDATE SET (${columns.join(", ")}) = ROW(${wanted}) WHERE (${stored}) IS DISTINCT FROM (${wanted})`;
-}
-
-/** Counts created and updated rows. `old` is the table before the statement: all parts of it read one snapshot. */
-function tally(table: string, key: string): string {
-  return `SELECT count(*) FILTER (WHERE old.${key.split(",")[0]} IS NULL)::text,
-      count(old.${key.split(",")[0]})::text
-    FROM written LEFT JOIN precast.${table} AS old USING (${key})`;
-}
-
-function countChanges(rows: readonly Row[], wanted: number): Changes {
-  const [created, updated] = (rows[0] ?? []).map(Number) as [number, number];
-  return { created, updated, unchanged: wanted - created - updated, deleted: 0 };
-}
-
 // Writes entries, a batch at a time.
 
 const COLUMNS = ["status", "data", "rich", "published_at", "created_at", "updated_at"];
-const stored = COLUMNS.map((column) => `entries.${column}`).join(", ");
-const wanted = COLUMNS.map((column) => `excluded.${column}`).join(", ");
-
-/** As `wanted`, with the values that the stored entry has in the fields $6, which the bundle lacks. */
-const wantedAndKept = COLUMNS.map((column) => {
-  if (column !== "data" && column !== "rich") return `excluded.${column}`;
+/** The entry of the bundle, with the values that the stored one has in the fields $6, which the bundle lacks. */
+const MERGED = COLUMNS.map((column) => {
+  if (column !== "data" && column !== "rich") return excluded(column);
   const kept = `SELECT jsonb_object_agg(key, value) FROM jsonb_each(entries.${column}) WHERE key = ANY ($6::text[])`;
   return `coalesce((${kept}), '{}') || excluded.${column}`;
 }).join(", ");
@@ -235,23 +193,21 @@ const INSERT_NEW = `
  */
 const upsertStatement = (row: string) => `
   WITH written AS (${INSERT}
-    ON CONFLICT (content_type_id, id) DO UPDATE SET (${COLUMNS.join(", ")}) = ROW (${row})
-      WHERE (${stored}) IS DISTINCT FROM (${row})
+    ON CONFLICT (content_type_id, id) DO ${updateStatement("entries", COLUMNS, row)}
     RETURNING content_type_id, id)
   SELECT count(*) FILTER (WHERE old_id IS NULL)::text, count(old_id)::text
   FROM (SELECT (
     SELECT old.id FROM precast.entries AS old WHERE (old.content_type_id, old.id) = (written.content_type_id, written.id)
   ) AS old_id FROM written) AS looked_up`;
-const UPSERT = upsertStatement(wanted);
-const UPSERT_KEEPING = upsertStatement(wantedAndKept);
+const UPSERT = upsertStatement(COLUMNS.map(excluded).join(", "));
+const UPSERT_KEEPING = upsertStatement(MERGED);
 
 /** Inserts entries. Each replaces the stored entry with its id, but for the values of fields that the bundle lacks. */
 export async function writeEntries(session: Session, type: TypeRow, entries: readonly Entry[]): Promise<Changes> {
   const column = (of: (entry: Entry) => string) => entries.map(of).join("\n");
   const keeps = type.leftovers.length > 0;
-  const upsert = keeps ? UPSERT_KEEPING : UPSERT;
-  const [row] = await session.query(
-    sql(type.isNew ? INSERT_NEW : upsert, [
+  const rows = await session.query(
+    sql(type.isNew ? INSERT_NEW : keeps ? UPSERT_KEEPING : UPSERT, [
       type.id,
       column((entry) => entry.text),
       column((entry) => entry.published_at ?? ""),
@@ -260,8 +216,7 @@ export async function writeEntries(session: Session, type: TypeRow, entries: rea
       ...(keeps ? [type.leftovers] : []),
     ]),
   );
-  const [created, updated] = (row ?? []).map(Number) as [number, number];
-  return { created, updated, unchanged: entries.length - created - updated, deleted: 0 };
+  return countChanges(rows, entries.length);
 }
 
 // Deletes what an app has and the bundle lacks, as `--prune` asks for.
