@@ -6,11 +6,9 @@ import { QUERY_SECONDS } from "../shared/api/errors.ts";
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions } from "../shared/database/database.ts";
 import { ServerEndedFault } from "../shared/database/errors.ts";
-import { openDatabase } from "../shared/database/open.ts";
-import { missingRequirement, readTraits } from "../shared/schema/drift.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 
-class SchemaError extends Error {
+export class SchemaError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "SchemaError";
@@ -21,6 +19,15 @@ class SchemaError extends Error {
 export const QUERY_TIMEOUT = QUERY_SECONDS * 1_000;
 
 type Limits = Partial<Pick<DatabaseOptions, "connections" | "queryTimeout" | "share">>;
+
+/**
+ * PostgreSQL by its URL, or the embedded database. Each is loaded only when it is needed: a command uses one of them, and a
+ * command that is refused before this point uses none.
+ */
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  if (options.url === null) return (await import("../shared/database/embedded/embedded.ts")).openEmbedded(options);
+  return (await import("../shared/database/postgres/postgres.ts")).openPostgres(options.url, options);
+}
 
 export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, limits: Limits = {}): DatabaseOptions {
   return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, ...limits };
@@ -80,10 +87,4 @@ export async function requireKnownSchema(database: Database): Promise<SchemaStat
     );
   }
   return state;
-}
-
-/** Throws SchemaError when the schema cannot be created in the database. */
-export async function requireSuitable(database: Database): Promise<void> {
-  const missing = missingRequirement(await readTraits(database));
-  if (missing !== null) throw new SchemaError(missing);
 }

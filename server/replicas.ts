@@ -1,7 +1,6 @@
 /** Checks the read replicas of a database repeatedly, and reports when one is no longer used or is used again. */
 import { shareRunning } from "../shared/async.ts";
 import type { Database } from "../shared/database/database.ts";
-import { openDatabase } from "../shared/database/open.ts";
 import { schemaState } from "../shared/schema/migrate.ts";
 import {
   describeStatus,
@@ -139,7 +138,8 @@ async function watchReplica(
 ): Promise<WatchedReplica> {
   const { connections, queryTimeout, maxLag } = options;
   // One more than live queries may use, so that a check never waits for one of them.
-  const database = await openDatabase({ url, dataDir: "", queryTimeout, connections: connections + 1 });
+  const { openPostgres } = await import("../shared/database/postgres/postgres.ts");
+  const database = await openPostgres(url, { url, dataDir: "", queryTimeout, connections: connections + 1 });
   let status: ReplicaStatus = { kind: "new" };
   /** Start time of the server that was last found to have the current schema: it is checked once for each start. */
   let migrated = "";

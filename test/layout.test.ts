@@ -16,8 +16,8 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^server\//],
   [/^cli\/(command|database|errors|progress|terminal|usage)\.ts$/],
   [/^cli\/(builder|edge|explain|import)\//],
-  [/^cli\/(deploy|doctor|serve)\//, /^cli\/watch\.ts$/],
-  [/^cli\/commands\//],
+  [/^cli\/(deploy|doctor)\//],
+  [/^cli\/(commands|serve)\//],
   [/^cli\/(program|main)\.ts$/],
 ];
 

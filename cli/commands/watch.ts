@@ -1,7 +1,13 @@
-/** `precast watch`: builds whenever content has changed. */
-import { DONE, defineCommand } from "../command.ts";
-import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
-import { watchTree } from "../watch.ts";
+/** `precast watch`: builds whenever content has changed, and says so. `serve --watch` does that beside a server. */
+import { openWakeup, pause, type Wakeup } from "../../shared/async.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { isReadOnly } from "../../shared/database/errors.ts";
+import { buildTree } from "../builder/build.ts";
+import { summarizeApp } from "../builder/report.ts";
+import { type Context, DONE, defineCommand } from "../command.ts";
+import { databaseOptions, openDatabase, QUERY_TIMEOUT, withDatabase } from "../database.ts";
+import { describeFailure } from "../errors.ts";
 
 export const watchCommand = defineCommand({
   name: "watch",
@@ -27,3 +33,147 @@ export const watchCommand = defineCommand({
     return DONE;
   },
 });
+
+// Keeps the tree up to date and reports each build.
+
+type WatchOptions = {
+  readonly settings: Settings<CommonName | "apps">;
+  /** Whether each build is a result of the command, to be printed with --json. */
+  readonly results: boolean;
+};
+
+/**
+ * Resolves when stopped, after the build that is running. Throws when the database refuses LISTEN, as a standby does.
+ */
+function watchTree(
+  { terminal, now }: Context,
+  database: Database,
+  { settings, results }: WatchOptions,
+  stop: AbortSignal,
+): Promise<void> {
+  let warning: string | null = null;
+
+  async function build(): Promise<void> {
+    const start = now();
+    const reports = await buildTree(database, { ...settings, full: false, dryRun: false, now });
+    const seconds = (now().getTime() - start.getTime()) / 1_000;
+    // Where the failure was reported: a server writes warnings to its log.
+    if (warning !== null) terminal.warn("Building works again.");
+    warning = null;
+    for (const report of reports)
+      if (report.written + report.deleted > 0) terminal.say(summarizeApp(report, terminal, false));
+    if (results) terminal.result("", { apps: reports, seconds });
+  }
+
+  /** Prints the same failure only once, however often the build is retried. */
+  function onFailure(error: unknown): void {
+    const text = describeFailure(error);
+    if (text !== warning) terminal.warn(`A build failed and is retried until it succeeds. ${text}`);
+    warning = text;
+  }
+
+  return rebuildOnChange({ listen: database.listen, build, onFailure, stop });
+}
+
+// Builds whenever content has changed: a burst of changes causes one build, and a failed build is retried.
+
+type RebuildOptions = {
+  readonly listen: Database["listen"];
+  readonly build: () => Promise<void>;
+  readonly onFailure: (error: unknown) => void;
+  /** Ends the rebuilding, after the build that is running. */
+  readonly stop: AbortSignal;
+};
+
+/**
+ * A burst is over after BURST_PAUSE milliseconds without a change. One that does not end is built after
+ * MAX_BURST_PAUSES of them.
+ */
+const BURST_PAUSE = 50;
+const MAX_BURST_PAUSES = 10;
+const FIRST_WAIT = 200;
+const LONGEST_WAIT = 5_000;
+
+/** Resolves when it is stopped. Throws when the database refuses LISTEN, as a standby does. */
+export async function rebuildOnChange({ listen, build, onFailure, stop }: RebuildOptions): Promise<void> {
+  const wakeup = openWakeup();
+  const stopListening = await listen(wakeup.signal);
+  stop.addEventListener("abort", wakeup.signal);
+  try {
+    // The first build covers all changes from before the listening began.
+    wakeup.signal();
+    for (let failures = 0; await waitForBurst(wakeup, stop); ) {
+      try {
+        await build();
+        failures = 0;
+      } catch (error) {
+        onFailure(error);
+        wakeup.signal();
+        await pause(Math.min(FIRST_WAIT * 2 ** failures++, LONGEST_WAIT), stop);
+      }
+    }
+  } finally {
+    stop.removeEventListener("abort", wakeup.signal);
+    await stopListening();
+  }
+}
+
+/**
+ * Resolves with true when there is something to build, with false when stopped. Later changes are for the next build.
+ */
+async function waitForBurst(wakeup: Wakeup, stop: AbortSignal): Promise<boolean> {
+  await wakeup.wait();
+  for (let pauses = 0; wakeup.reset() && pauses < MAX_BURST_PAUSES; pauses++) await pause(BURST_PAUSE, stop);
+  return !stop.aborted;
+}
+
+// Keeps the tree up to date in the process of a server.
+
+/** Milliseconds between two checks whether a standby was promoted. */
+const PROMOTION_CHECK_INTERVAL = 2_000;
+
+/** Returns a function that stops it. A failure is printed as a warning and does not affect the server. */
+export function startWatcher(
+  context: Context,
+  settings: Settings<CommonName>,
+  database: Database,
+): () => Promise<void> {
+  const stop = new AbortController();
+  const watch = withBuilder(settings, database, (builder) =>
+    watchPrimary(context, builder, { ...settings, apps: null }, stop.signal),
+  ).catch((error: unknown) => context.terminal.warn(`The tree is no longer rebuilt. ${describeFailure(error)}`));
+  return () => {
+    stop.abort();
+    return watch;
+  };
+}
+
+/** A standby refuses LISTEN: a server that was started on one begins to build once it is promoted. */
+async function watchPrimary(
+  context: Context,
+  builder: Database,
+  settings: WatchOptions["settings"],
+  stop: AbortSignal,
+): Promise<void> {
+  for (let warned = false; !stop.aborted; warned = true) {
+    try {
+      return await watchTree(context, builder, { settings, results: false }, stop);
+    } catch (error) {
+      if (!isReadOnly(error)) throw error;
+      if (!warned)
+        context.terminal.warn(`The tree is not rebuilt until its database is a primary. ${describeFailure(error)}`);
+      await pause(PROMOTION_CHECK_INTERVAL, stop);
+    }
+  }
+}
+
+/** Gives builds connections of their own, without a time limit. The embedded database has one connection for all. */
+async function withBuilder(
+  settings: Settings<CommonName>,
+  database: Database,
+  use: (builder: Database) => Promise<void>,
+): Promise<void> {
+  if (database.kind === "embedded") return use(database);
+  const builder = await openDatabase(databaseOptions(settings));
+  await use(builder).finally(builder.close);
+}

@@ -1,7 +1,7 @@
-/**
- * Finds what PostgreSQL cannot store in a JSON text. Reads its tokens, because JSON.parse rounds numbers and keeps only
- * the last value of a repeated key, whereas the database reads every value.
- */
+/** Reads JSON as text: finds what PostgreSQL cannot store in it, and the line on which it stops being JSON. */
+
+// Finds what cannot be stored. Reads tokens, because JSON.parse rounds numbers and keeps only the last value of a
+// repeated key, whereas the database reads every value.
 
 /** U+0000, or half of a surrogate pair. With the flag `u`, a whole pair is one character and does not match. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
@@ -83,5 +83,56 @@ function* tokens(json: string): Generator<string> {
     }
     for (at++; json[at] !== '"'; ) at += json[at] === "\\" ? 2 : 1;
     yield json.slice(start, ++at);
+  }
+}
+
+// Finds the line on which a text stops being JSON. The error of JSON.parse does not always name the position: that
+// depends on the fault and on the version of Node.js.
+
+/**
+ * One of these, followed by the closing brackets, completes lines that are valid so far: nothing, a value, the rest of
+ * a pair after its key, or a whole pair.
+ */
+const CONTINUATIONS = ["", " 0", " :0", ' "":0'];
+
+/** Number of that line, from 1, in a text that JSON.parse refuses. It is the last line when the text ends too early. */
+export function findFaultyLine(json: string): number {
+  const lines = json.split(/\r\n?|\n/);
+  let valid = 0;
+  let invalid = lines.length;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidPrefix(lines.slice(0, middle).join("\n"))) valid = middle;
+    else invalid = middle;
+  }
+  return invalid;
+}
+
+/** Whether some JSON text begins with these lines. They end between two tokens, because no JSON token spans lines. */
+function isValidPrefix(lines: string): boolean {
+  const closing = closingBrackets(lines);
+  return CONTINUATIONS.some((continuation) => isJson(lines + continuation + closing));
+}
+
+function closingBrackets(lines: string): string {
+  // The innermost last. Not a string that grows in front: each change would copy all of it.
+  const closing: string[] = [];
+  let isString = false;
+  for (const [token] of lines.matchAll(/\\.|["[\]{}]/g)) {
+    if (token === '"') isString = !isString;
+    if (isString) continue;
+    if (token === "{") closing.push("}");
+    if (token === "[") closing.push("]");
+    if (token === "}" || token === "]") closing.pop();
+  }
+  return closing.reverse().join("");
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -91,7 +91,7 @@ function tourText(url: string, app: App): string {
 
 /** Imported on demand, because only `--watch` needs the builder. */
 async function loadWatcher() {
-  return (await import("../watch.ts")).startWatcher;
+  return (await import("../commands/watch.ts")).startWatcher;
 }
 
 type Monitoring = { readonly admin: Admin; readonly metrics: Metrics };

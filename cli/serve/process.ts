@@ -7,10 +7,9 @@ import { openReplicas, type Replicas } from "../../server/replicas.ts";
 import { openSite } from "../../server/serve.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { machineId } from "../../shared/lock.ts";
 import { type Context, DONE, FAILED } from "../command.ts";
-import { databaseOptions, QUERY_TIMEOUT } from "../database.ts";
+import { databaseOptions, openDatabase, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../errors.ts";
 
 export const SERVE_SETTINGS = [

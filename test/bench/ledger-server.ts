@@ -3,6 +3,7 @@
  * as in `precast serve`. Its argument is its settings as one JSON value.
  */
 import { join } from "node:path";
+import { openDatabase } from "../../cli/database.ts";
 import { createApp } from "../../server/app.ts";
 import { openCache, openHits } from "../../server/cache.ts";
 import { listen } from "../../server/http/listen.ts";
@@ -10,7 +11,6 @@ import { type Ledger, openLedger } from "../../server/ledger/ledger.ts";
 import { openLive } from "../../server/live/live.ts";
 import { openTree } from "../../server/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 
 export type LedgerServer = {
   readonly counts: boolean;

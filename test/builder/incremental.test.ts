@@ -5,10 +5,10 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { readDeltas } from "../../cli/builder/delta.ts";
 import { verifyApp } from "../../cli/commands/verify.ts";
+import { openDatabase } from "../../cli/database.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { readTreeState, type TreeState } from "../../shared/tree.ts";
 import {
   type ChangesFile,

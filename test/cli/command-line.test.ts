@@ -3,10 +3,10 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import { openTerminal } from "../../cli/terminal.ts";
 import { explainOpenFailure } from "../../shared/database/embedded/failure.ts";
 import { errorFault } from "../../shared/database/embedded/thread.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import {
   type CommandResult,

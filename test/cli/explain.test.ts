@@ -3,12 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explainCommand } from "../../cli/commands/explain.ts";
+import { openDatabase } from "../../cli/database.ts";
 import { describeIndexUse, readPlan } from "../../cli/explain/query-plan.ts";
 import { importBundle } from "../../cli/import/import.ts";
 import { type Plan, planRequest } from "../../shared/api/plan.ts";
 import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import {
   idOf,

@@ -4,10 +4,10 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
-import { rebuildOnChange } from "../../cli/watch.ts";
+import { rebuildOnChange } from "../../cli/commands/watch.ts";
+import { openDatabase } from "../../cli/database.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { findSocket } from "../../shared/database/embedded/share.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";
 import {

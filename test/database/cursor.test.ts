@@ -1,9 +1,9 @@
 /** Large results are read in batches, and the next batch is read ahead. */
 import { setImmediate } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import { type Database, readBatches } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/errors.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { until } from "../support/until.ts";
 

@@ -1,7 +1,7 @@
 /** Rich text is searched as the text that a reader sees, however its HTML is written, in both databases alike. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { openDatabase } from "../../shared/database/open.ts";
+import { openDatabase } from "../../cli/database.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { textOfHtml } from "../support/model-html.ts";

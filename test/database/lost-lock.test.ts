@@ -5,8 +5,8 @@
 import { readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { readFiles, treeProblems } from "../support/build-problems.ts";
 import { type Builder, openBuilder } from "../support/builder.ts";

@@ -5,10 +5,10 @@
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { type DatabaseTraits, missingRequirement, readTraits } from "../../cli/commands/migrate.ts";
+import { openDatabase } from "../../cli/database.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
-import { type DatabaseTraits, missingRequirement, readTraits } from "../../shared/schema/drift.ts";
 import { knownMigrations, migrate } from "../../shared/schema/migrate.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";

@@ -1,6 +1,6 @@
 /** Pooled connections: one that breaks fails only its own query, and settings of the role do not apply. */
 import { expect, inject, test } from "vitest";
-import { openDatabase } from "../../shared/database/open.ts";
+import { openDatabase } from "../../cli/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { forward, type Join, openTcpProxy } from "../support/tcp-proxy.ts";
 

@@ -1,8 +1,8 @@
 /** Lists of types with few entries use generic plans, stay right when few entries become many, and need no statistics. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import type { SlotCache } from "../../shared/sql/columns.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { measuredPage, pageOf } from "../support/live-page.ts";

@@ -2,8 +2,8 @@
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { rowsOf } from "../support/replica-set.ts";

@@ -5,8 +5,8 @@
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
 import { openPlace } from "../support/cli.ts";

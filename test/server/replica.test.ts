@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { Client } from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
-import { openDatabase } from "../../shared/database/open.ts";
+import { openDatabase } from "../../cli/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { openPlace, shop } from "../support/cli.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";

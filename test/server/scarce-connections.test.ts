@@ -1,9 +1,9 @@
 /** A database allows fewer connections than the server may use: all requests are answered over those that it allows. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { openDatabase } from "../../cli/database.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/errors.ts";
-import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { openActivity } from "../support/activity.ts";
 import { GOODS, KEY } from "../support/goods.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import type { TestProject } from "vitest/node";
-import { openDatabase } from "../../shared/database/open.ts";
+import { openDatabase } from "../../cli/database.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { createDatabase, keepAsTemplate, startPostgres } from "./postgres.ts";
 

@@ -1,8 +1,8 @@
 /** Runs a soak: loads content, starts a server, causes events while clients send requests, and adds everything up. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { openDatabase } from "../../../cli/database.ts";
 import { type Address, writeRequest } from "../../../shared/api/address.ts";
-import { openDatabase } from "../../../shared/database/open.ts";
 import { createDatabase, type TestServer } from "../../support/postgres.ts";
 import { withClient } from "../client.ts";
 import { entryOf, FILTERABLE, SORTABLE, TYPE } from "../content.ts";
