@@ -84,9 +84,19 @@ export async function* filesIn(root: string, below = ""): AsyncGenerator<string>
   }
 }
 
-/** The library is loaded only by commands that walk a tree: it takes longer than the rest of a short command. */
+/** Sorted names in a folder that match a pattern; none when the folder does not exist. `*` leaves out hidden ones. */
+export async function findNames(cwd: string, pattern: string): Promise<string[]> {
+  const glob = await loadGlob();
+  return (await glob(pattern, { cwd, onlyFiles: false, followSymbolicLinks: false })).sort();
+}
+
+/** The library is loaded only by commands that need it: it takes longer than the rest of a short command. */
+async function loadGlob() {
+  return (await import("fast-glob")).default;
+}
+
 async function walk(cwd: string, options: { markDirectories: true } | { onlyDirectories: true }) {
-  const { default: glob } = await import("fast-glob");
+  const glob = await loadGlob();
   // Unlike `**`, this pattern also matches names with a line break.
   const stream = glob.stream("**/*", {
     ...{ cwd, dot: true, followSymbolicLinks: false, onlyFiles: false, unique: false },

@@ -1,6 +1,6 @@
 /** Checks the indexes of the schema: those that are missing, those whose build failed, and those of parts of texts. */
 import type { ContentType } from "../../shared/api/catalog.ts";
-import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../shared/schema/drift.ts";
+import { makeSameIndex, readSchemaIndexes, type SchemaIndex } from "../../shared/schema/drift.ts";
 import { isTextual } from "../../shared/sql/columns.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
 import {
@@ -42,7 +42,7 @@ WHERE class.relnamespace = 'precast'::regnamespace ORDER BY class.relname`,
     context,
     `SELECT pg_has_role(relowner, 'USAGE') AS "hasOwnerRights" FROM pg_class WHERE oid = 'precast.entries'::regclass`,
   );
-  return { expected: schemaIndexes(), existing, ...owner };
+  return { expected: await readSchemaIndexes(), existing, ...owner };
 }
 
 function findMissingIndexes({ expected, existing, hasOwnerRights }: MissingIndexFacts): Found[] {

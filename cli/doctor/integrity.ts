@@ -1,6 +1,11 @@
 /** Checks that the database keeps what answers rely on: triggers, collations and totals. */
 import type { Database } from "../../shared/database/database.ts";
-import { type ChangedCollation, changedCollations, schemaTriggers, type Trigger } from "../../shared/schema/drift.ts";
+import {
+  type ChangedCollation,
+  changedCollations,
+  readSchemaTriggers,
+  type Trigger,
+} from "../../shared/schema/drift.ts";
 import { formatCount } from "../../shared/text.ts";
 import { type CheckContext, defineCheck, type Found, readRows } from "./check.ts";
 
@@ -36,7 +41,7 @@ async function readFacts(context: CheckContext): Promise<TriggerFacts> {
   );
   const off = found.filter(({ ofKeys, fires }) => ofKeys && fires !== "O");
   return {
-    expected: schemaTriggers().toSorted((one, other) => (one.name < other.name ? -1 : 1)),
+    expected: (await readSchemaTriggers()).toSorted((one, other) => (one.name < other.name ? -1 : 1)),
     firing: new Map(found.filter(({ ofKeys }) => !ofKeys).map(({ name, fires }) => [name, fires])),
     unchecked: [...new Set(off.map(({ table }) => table))],
   };

@@ -4,9 +4,10 @@
  */
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
-import { lstat, readdir, readFile, stat } from "node:fs/promises";
+import { lstat, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { TYPE_SLUG } from "../../shared/api/catalog.ts";
+import { findNames } from "../../shared/files.ts";
 import { A_SLUG, type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
 import { type Entry, readEntry } from "./entry.ts";
 import { addProblem, type Problems } from "./report.ts";
@@ -175,13 +176,17 @@ async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): 
 
 /** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */
 async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
-  const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
-    const { isMissing, fault } = await describeReadFailure(error, join(folder, place));
+  const path = join(folder, place);
+  try {
+    // Throws for a missing folder, which would count as an empty one.
+    await stat(path);
+    return await findNames(path, "*");
+  } catch (error) {
+    const { isMissing, fault } = await describeReadFailure(error, path);
     if (isMissing) return null;
     addProblem(problems, place, null, fault);
     return [];
-  });
-  return names === null ? null : names.filter((name) => !name.startsWith(".")).sort();
+  }
 }
 
 function namePath({ folder, ending }: typeof TYPES, slug: string): string {

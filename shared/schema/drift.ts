@@ -4,7 +4,7 @@
  */
 import type { Session } from "../database/database.ts";
 import { sql } from "../sql/query.ts";
-import { knownMigrations, readMigration } from "./migrate.ts";
+import { findMigrations, readMigration } from "./migrate.ts";
 
 // ---- Triggers
 
@@ -25,8 +25,8 @@ const CREATED_TRIGGER = /^CREATE (?:CONSTRAINT )?TRIGGER (\w+) [^;]*? ON precast
 const ENABLED_TRIGGER = /^ALTER TABLE precast\.(\w+) ENABLE (ALWAYS|REPLICA) TRIGGER (\w+);/gm;
 
 /** All triggers, in the order in which the migration files create them. */
-export function schemaTriggers(): readonly Trigger[] {
-  const text = readMigrations();
+export async function readSchemaTriggers(): Promise<readonly Trigger[]> {
+  const text = await readMigrations();
   const enabled = new Map(
     [...text.matchAll(ENABLED_TRIGGER)].map(([enable, table, when, name]) => [
       `${table}.${name}`,
@@ -55,8 +55,8 @@ const ALTERED_INDEX = /^ALTER INDEX precast\.(\w+) [^;]*(?=;)/gm;
  * All indexes but those of constraints and those that need an extension, in the order in which the migration files create
  * them.
  */
-export function schemaIndexes(): readonly SchemaIndex[] {
-  const text = readMigrations();
+export async function readSchemaIndexes(): Promise<readonly SchemaIndex[]> {
+  const text = await readMigrations();
   const altered = [...text.matchAll(ALTERED_INDEX)].map(([statement, name]) => ({ statement, name }));
   return [...text.matchAll(CREATED_INDEX)].map(([, name = "", on = ""]) => {
     const create = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ${on.replaceAll(/\s+/g, " ")}`;
@@ -79,8 +79,8 @@ function normalizeStatement(statement: string): string {
     .trim();
 }
 
-function readMigrations(): string {
-  return knownMigrations().map(readMigration).join("\n");
+async function readMigrations(): Promise<string> {
+  return (await findMigrations()).map(readMigration).join("\n");
 }
 
 // ---- Collations

@@ -1,7 +1,9 @@
 /** Creates or upgrades the schema `precast` from the numbered files in this folder, under an advisory lock. */
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import type { Database, Session } from "../database/database.ts";
 import { isDuplicate } from "../database/errors.ts";
+import { findNames } from "../files.ts";
 import { sql } from "../sql/query.ts";
 
 const FOLDER = new URL("../schema/", import.meta.url);
@@ -14,10 +16,8 @@ export type SchemaState = {
 };
 
 /** Names of the migration files of this version, in the order in which they are applied. */
-export function knownMigrations(): string[] {
-  return readdirSync(FOLDER)
-    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
-    .sort();
+export function findMigrations(): Promise<string[]> {
+  return findNames(fileURLToPath(FOLDER), "[0-9][0-9][0-9][0-9]_*.sql");
 }
 
 export function readMigration(name: string): string {
@@ -26,7 +26,7 @@ export function readMigration(name: string): string {
 
 /** `missing` migrations are still to be applied; `unknown` ones were applied by another version of Precast. */
 export async function schemaState(session: Session): Promise<SchemaState> {
-  const known = knownMigrations();
+  const known = await findMigrations();
   const applied = await appliedMigrations(session);
   return {
     missing: known.filter((name) => !applied.includes(name)),
