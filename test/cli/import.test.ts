@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type ImportOptions, importBundle } from "../../cli/commands/import.ts";
 import { openDatabase } from "../../cli/database.ts";
-import { type ImportOptions, importBundle } from "../../cli/import/import.ts";
 import { describeProblem, ImportProblems } from "../../cli/import/report.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";

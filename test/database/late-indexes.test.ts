@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { importBundle } from "../../cli/import/import.ts";
+import { importBundle } from "../../cli/commands/import.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { writeBundle } from "../support/content.ts";

@@ -4,7 +4,7 @@
  */
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { importBundle } from "../../cli/import/import.ts";
+import { importBundle } from "../../cli/commands/import.ts";
 import type { FieldType } from "../../shared/api/catalog.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
