@@ -4,9 +4,10 @@
  */
 import { QUERY_SECONDS } from "../shared/api/errors.ts";
 import type { CommonName, Settings } from "../shared/config.ts";
-import type { Database, DatabaseOptions } from "../shared/database/database.ts";
+import type { Database, DatabaseOptions, Session } from "../shared/database/database.ts";
 import { ServerEndedFault } from "../shared/database/errors.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
+import { sql, type Value } from "../shared/sql/query.ts";
 
 export class SchemaError extends Error {
   constructor(message: string) {
@@ -87,4 +88,26 @@ export async function requireKnownSchema(database: Database): Promise<SchemaStat
     );
   }
   return state;
+}
+
+/** Reads the rows of a query as objects, which have the names of its columns. */
+export async function readRows<R>(
+  session: Pick<Session, "query">,
+  text: string,
+  values: readonly Value[] = [],
+): Promise<R[]> {
+  const [row] = await session.query(
+    sql(`SELECT coalesce(json_agg(found), '[]')::text FROM (${text}) AS found`, values),
+  );
+  return JSON.parse(row?.[0] as string) as R[];
+}
+
+/** Reads the row of a query that has one. */
+export async function readRow<R>(
+  session: Pick<Session, "query">,
+  text: string,
+  values: readonly Value[] = [],
+): Promise<R> {
+  const [row] = await readRows<R>(session, text, values);
+  return row as R;
 }

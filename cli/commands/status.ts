@@ -6,7 +6,7 @@ import { formatBytes, formatCounted, formatFiles } from "../../shared/text.ts";
 import { appsOfTree, removedApps } from "../../shared/tree.ts";
 import { readTreeStatus, type TreeStatus } from "../builder/delta.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { noAppText, withDatabase } from "../database.ts";
+import { noAppText, readRows, withDatabase } from "../database.ts";
 
 type TypeStatus = {
   readonly slug: string;
@@ -86,21 +86,14 @@ async function readStatus(
   name: string,
   settings: Settings<CommonName>,
 ): Promise<AppStatus> {
-  const rows = await session.query(
-    sql(
-      `SELECT type.slug, type.published::text, count(e.id) FILTER (WHERE e.status = 'published')::text,
-  count(e.id) FILTER (WHERE e.status = 'draft')::text
+  const types = await readRows<TypeStatus>(
+    session,
+    `SELECT type.slug, type.published, count(e.id) FILTER (WHERE e.status = 'published') AS entries,
+  count(e.id) FILTER (WHERE e.status = 'draft') AS drafts
 FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id
 LEFT JOIN precast.entries AS e ON e.content_type_id = type.id
 WHERE app.key = $1 GROUP BY type.id ORDER BY type.position NULLS LAST, type.slug COLLATE "C"`,
-      [key],
-    ),
+    [key],
   );
-  const types = rows.map(([slug, published, entries, drafts]) => ({
-    slug: slug as string,
-    published: published === "true",
-    entries: Number(entries),
-    drafts: Number(drafts),
-  }));
   return { key, name, types, tree: await readTreeStatus(session, key, settings) };
 }

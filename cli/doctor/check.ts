@@ -1,7 +1,6 @@
 /** Defines a check of `precast doctor`: one function gathers facts, another derives findings from these facts alone. */
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { sql, type Value } from "../../shared/sql/query.ts";
 
 /** What every check may read. */
 export type CheckContext = {
@@ -73,22 +72,4 @@ export function statementRemedy(
 ): Pick<Finding, "remedy" | "fix"> {
   const run = mayRun ? "Run" : `Have ${who} run`;
   return { remedy: `${run} ${statements.join("; ")}. ${note}`, fix: mayRun ? statements : null };
-}
-
-/** Reads the rows of a query as objects, which have the names of its columns. */
-export async function readRows<R>(
-  { database }: CheckContext,
-  text: string,
-  values: readonly Value[] = [],
-): Promise<R[]> {
-  const [row] = await database.query(
-    sql(`SELECT coalesce(json_agg(found), '[]')::text FROM (${text}) AS found`, values),
-  );
-  return JSON.parse(row?.[0] as string) as R[];
-}
-
-/** Reads the row of a query that has one. */
-export async function readRow<R>(context: CheckContext, text: string, values: readonly Value[] = []): Promise<R> {
-  const [row] = await readRows<R>(context, text, values);
-  return row as R;
 }

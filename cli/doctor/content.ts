@@ -5,13 +5,15 @@
 import { type Column, type ContentType, type Field, findColumn } from "../../shared/api/catalog.ts";
 import { defaultSort } from "../../shared/api/columns.ts";
 import { QUERY_SECONDS } from "../../shared/api/errors.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { readSlots, type Slots, slotsQuery } from "../../shared/sql/columns.ts";
 import { MAX_PLACEHOLDERS } from "../../shared/sql/query.ts";
 import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../shared/sql/tree.ts";
 import { formatCount } from "../../shared/text.ts";
 import { countUnfilteredFiles } from "../builder/answers.ts";
+import { readRow } from "../database.ts";
 import { adviseOn, readUsage, type SavingSum, sumBySaving, sumByShape, sumCounts, type UsageRow } from "../usage.ts";
-import { type CheckContext, defineCheck, type Found, LARGE_TYPE, readRow, type TypeSize } from "./check.ts";
+import { type CheckContext, defineCheck, type Found, LARGE_TYPE, type TypeSize } from "./check.ts";
 
 /** What a remedy that changes the slots of a type says of its price (schema/0004_slots.sql). */
 const CHANGE_WRITES =
@@ -37,15 +39,15 @@ type TypeFilters = TypeSize & { readonly filters: readonly Filter[]; readonly ex
 /** Entries. The numbers of a larger type are estimated from a sample of about this size. */
 const SAMPLE = 50_000;
 
-async function readFilters(context: CheckContext): Promise<TypeFilters[]> {
+async function readFilters({ database, types }: CheckContext): Promise<TypeFilters[]> {
   const found: TypeFilters[] = [];
-  const all = context.types.reduce((sum, { entries }) => sum + entries, 0);
-  for (const size of context.types) {
+  const all = types.reduce((sum, { entries }) => sum + entries, 0);
+  for (const size of types) {
     const share = sampleShare(size.entries, all);
     const filters: Filter[] = [];
     for (const name of size.entries < FEW ? [] : size.type.filterable_fields) {
       const column = findColumn(size.type, name);
-      if (column !== undefined) filters.push(await readFilter(context, size, column, share));
+      if (column !== undefined) filters.push(await readFilter(database, size, column, share));
     }
     found.push({ ...size, filters, exact: share === 1 });
   }
@@ -61,13 +63,8 @@ export function sampleShare(entries: number, all: number): number {
   return share * all < entries ? share : 1;
 }
 
-async function readFilter(
-  context: CheckContext,
-  { app, type }: TypeSize,
-  column: Column,
-  share: number,
-): Promise<Filter> {
-  const sample = await readRow<Sample & { entries: number }>(context, facetSql(column, share), [app.key, type.slug]);
+async function readFilter(database: Database, { app, type }: TypeSize, column: Column, share: number): Promise<Filter> {
+  const sample = await readRow<Sample & { entries: number }>(database, facetSql(column, share), [app.key, type.slug]);
   return {
     column,
     values: estimateDistinct(sample, sample.occurrences / share),

@@ -3,16 +3,8 @@ import type { ContentType } from "../../shared/api/catalog.ts";
 import { makeSameIndex, readSchemaIndexes, type SchemaIndex } from "../../shared/schema/drift.ts";
 import { isTextual } from "../../shared/sql/columns.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
-import {
-  type CheckContext,
-  defineCheck,
-  type Found,
-  LARGE_TYPE,
-  readRow,
-  readRows,
-  statementRemedy,
-  type TypeSize,
-} from "./check.ts";
+import { readRow, readRows } from "../database.ts";
+import { type CheckContext, defineCheck, type Found, LARGE_TYPE, statementRemedy, type TypeSize } from "./check.ts";
 
 // Finds indexes of the schema that somebody has dropped, renamed or replaced: answers stay right, and become slow
 // with the entries.
@@ -31,15 +23,15 @@ export const missingIndexesCheck = defineCheck({
   judge: findMissingIndexes,
 });
 
-async function readIndexes(context: CheckContext): Promise<MissingIndexFacts> {
+async function readIndexes({ database }: CheckContext): Promise<MissingIndexFacts> {
   const existing = await readRows<ExistingIndex>(
-    context,
+    database,
     `SELECT class.relname AS name, pg_get_indexdef(class.oid) AS definition, indisvalid AND indisready AS "isValid"
 FROM pg_index JOIN pg_class AS class ON class.oid = indexrelid
 WHERE class.relnamespace = 'precast'::regnamespace ORDER BY class.relname`,
   );
   const owner = await readRow<Pick<MissingIndexFacts, "hasOwnerRights">>(
-    context,
+    database,
     `SELECT pg_has_role(relowner, 'USAGE') AS "hasOwnerRights" FROM pg_class WHERE oid = 'precast.entries'::regclass`,
   );
   return { expected: await readSchemaIndexes(), existing, ...owner };
@@ -111,9 +103,9 @@ export const indexesCheck = defineCheck({
  * Leaves out indexes that are being built right now. Without `pg_read_all_stats` a role does not see on which table
  * another role builds one; while such a build runs, no index is reported.
  */
-function readUnfinished(context: CheckContext): Promise<Index[]> {
+function readUnfinished({ database }: CheckContext): Promise<Index[]> {
   return readRows(
-    context,
+    database,
     `SELECT format('%I.%I', namespace.nspname, class.relname) AS name, of.relname AS table,
   pg_get_indexdef(class.oid) AS definition, pg_relation_size(class.oid) AS bytes,
   pg_has_role(class.relowner, 'USAGE') AS "hasOwnerRights"
@@ -197,9 +189,9 @@ export const trigramsCheck = defineCheck({
   judge: findTrigrams,
 });
 
-async function readMissing(context: CheckContext): Promise<TrigramFacts> {
+async function readMissing({ database, types }: CheckContext): Promise<TrigramFacts> {
   const facts = await readRow<Omit<TrigramFacts, "types">>(
-    context,
+    database,
     `SELECT ARRAY(
     SELECT $1::text WHERE $1 NOT IN (SELECT extname FROM pg_extension)
     UNION ALL
@@ -211,7 +203,7 @@ async function readMissing(context: CheckContext): Promise<TrigramFacts> {
     WHERE extname = $1), '') || 'gin_trgm_ops' AS operators`,
     [EXTENSION, Object.keys(INDEXES)],
   );
-  return { ...facts, types: context.types };
+  return { ...facts, types };
 }
 
 function findTrigrams({ missing, available, mayCreate, operators, types }: TrigramFacts): Found[] {

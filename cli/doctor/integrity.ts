@@ -7,7 +7,8 @@ import {
   type Trigger,
 } from "../../shared/schema/drift.ts";
 import { formatCount } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Found, readRows } from "./check.ts";
+import { readRows } from "../database.ts";
+import { type CheckContext, defineCheck, type Found } from "./check.ts";
 
 // Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
 // searches, totals and builds read.
@@ -32,9 +33,9 @@ export const triggersCheck = defineCheck({
   },
 });
 
-async function readFacts(context: CheckContext): Promise<TriggerFacts> {
+async function readFacts({ database }: CheckContext): Promise<TriggerFacts> {
   const found = await readRows<{ table: string; name: string; fires: string; ofKeys: boolean }>(
-    context,
+    database,
     `SELECT relname AS table, relname || '.' || tgname AS name, tgenabled AS fires, tgisinternal AS "ofKeys"
   FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
   WHERE relnamespace = 'precast'::regnamespace ORDER BY relname`,
@@ -122,9 +123,9 @@ export const totalsCheck = defineCheck({
 });
 
 /** In one statement, so that both are of one moment. Leaves out a logical copy, where counts arrive by themselves. */
-function readWrong(context: CheckContext): Promise<Wrong[]> {
+function readWrong({ database }: CheckContext): Promise<Wrong[]> {
   return readRows(
-    context,
+    database,
     `SELECT app.key || '/' || type.slug AS type, kept.total AS kept, coalesce(counted.total, 0) AS counted
 FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
 CROSS JOIN LATERAL (

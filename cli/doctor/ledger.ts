@@ -2,7 +2,8 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Found, readRow, statementRemedy } from "./check.ts";
+import { readRow } from "../database.ts";
+import { type CheckContext, defineCheck, type Found, statementRemedy } from "./check.ts";
 
 // Finds counts that writers have left in many rows: every list adds them up.
 
@@ -30,9 +31,9 @@ const FOLD_COUNTS = "SELECT precast.fold_crowded()";
 const COUNTS_NOTE = "It does not block writers. Run it regularly, or a build.";
 
 /** Leaves out a logical copy, which must keep the rows that it is sent (schema/0007_counts.sql). */
-function readCounts(context: CheckContext): Promise<CountFacts> {
+function readCounts({ database }: CheckContext): Promise<CountFacts> {
   return readRow(
-    context,
+    database,
     `SELECT (SELECT coalesce(max(rows), 0) FROM (
     SELECT count(*) AS rows FROM precast.entry_counts GROUP BY content_type_id) AS types WHERE NOT precast.counts_are_brought()) AS most,
   has_function_privilege('precast.fold_crowded()', 'EXECUTE') AS "mayFold"`,
@@ -64,9 +65,9 @@ const EXPIRED = "removed_at < now() - interval '2 days'";
 const DELETE_BATCHES = `DELETE FROM precast.usage_batches WHERE ${EXPIRED}`;
 const BATCHES_NOTE = "A running server deletes 10,000 of them every ten minutes.";
 
-function countExpired(context: CheckContext): Promise<BatchFacts> {
+function countExpired({ database }: CheckContext): Promise<BatchFacts> {
   return readRow(
-    context,
+    database,
     `SELECT count(*) AS count, has_table_privilege('precast.usage_batches', 'DELETE') AS "mayDelete"
 FROM precast.usage_batches WHERE ${EXPIRED}`,
   );

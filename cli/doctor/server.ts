@@ -1,6 +1,7 @@
 /** Checks the PostgreSQL server: its settings, what keeps VACUUM from removing rows, and replication. */
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
-import { type CheckContext, defineCheck, type Found, readRow, readRows } from "./check.ts";
+import { readRow, readRows } from "../database.ts";
+import { type CheckContext, defineCheck, type Found } from "./check.ts";
 
 // Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections.
 
@@ -28,11 +29,10 @@ export const serverCheck = defineCheck({
  * Null for the embedded database, which has one connection and fixed settings. A role without `pg_read_all_stats` does
  * not see the `backend_type` of other roles' connections; those that have a role and a database count as clients then.
  */
-async function readServer(context: CheckContext): Promise<ServerFacts | null> {
-  const { database, connections, workers } = context;
+async function readServer({ database, connections, workers }: CheckContext): Promise<ServerFacts | null> {
   if (database.kind === "embedded") return null;
   const facts = await readRow<Omit<ServerFacts, "connections" | "workers">>(
-    context,
+    database,
     `SELECT (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers') AS buffers,
   pg_database_size(current_database()) AS bytes,
   current_setting('autovacuum')::boolean AND current_setting('track_counts')::boolean AS autovacuum,
@@ -107,9 +107,9 @@ const LONG_MINUTES = 30;
  * `endStatement` ends the transaction. Leaves out VACUUM, whose snapshot keeps no dead rows, and
  * background processes of the server (those without a role), which end by themselves.
  */
-function readOpenTransactions(context: CheckContext): Promise<OpenTransaction[]> {
+function readOpenTransactions({ database }: CheckContext): Promise<OpenTransaction[]> {
   return readRows(
-    context,
+    database,
     `SELECT format('A transaction of %s (process %s, %s)', coalesce(nullif(application_name, ''), usename), pid, state) AS what,
   format('SELECT pg_terminate_backend(%s)', pid) AS "endStatement", extract(epoch FROM now() - xact_start) / 60 AS minutes
 FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
@@ -176,9 +176,9 @@ const MUCH_WAL = 1_000_000_000;
 /** A query that keeps the dead rows of so many transactions is no live query, which has seconds. */
 const MANY_TRANSACTIONS = 100_000;
 
-async function readReplication(context: CheckContext): Promise<ReplicationFacts> {
+async function readReplication({ database }: CheckContext): Promise<ReplicationFacts> {
   const slots = await readRows<ReplicationSlot>(
-    context,
+    database,
     `SELECT slot_name AS name, format('SELECT pg_drop_replication_slot(%L)', slot_name) AS "dropStatement", active AS "isRead",
   coalesce(pg_wal_lsn_diff(
     CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, restart_lsn), 0) AS "walBytes",
@@ -186,7 +186,7 @@ async function readReplication(context: CheckContext): Promise<ReplicationFacts>
 FROM pg_replication_slots ORDER BY slot_name`,
   );
   const standbys = await readRows<Standby>(
-    context,
+    database,
     `SELECT coalesce(nullif(application_name, ''), host(client_addr), pid::text) AS name, age(backend_xmin) AS transactions
 FROM pg_stat_replication WHERE backend_xmin IS NOT NULL ORDER BY pid`,
   );

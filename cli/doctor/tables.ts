@@ -1,15 +1,9 @@
 /** Checks tables for what VACUUM, ANALYZE and REINDEX mend. */
+import type { Database } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
-import {
-  type CheckContext,
-  defineCheck,
-  type Finding,
-  type Found,
-  readRow,
-  readRows,
-  statementRemedy,
-} from "./check.ts";
+import { readRow, readRows } from "../database.ts";
+import { type CheckContext, defineCheck, type Finding, type Found, statementRemedy } from "./check.ts";
 
 // Finds indexes that have become much larger than a new one would be: after many edits, half-empty pages stay.
 
@@ -58,16 +52,16 @@ type Index = {
 };
 type IndexedTable = { readonly name: string; readonly rows: number; readonly indexes: readonly Index[] };
 
-async function measureIndexes(context: CheckContext): Promise<Measured[]> {
+async function measureIndexes({ database }: CheckContext): Promise<Measured[]> {
   const found: Measured[] = [];
-  for (const table of await readLargeIndexes(context)) found.push(...(await measureTable(context, table)));
+  for (const table of await readLargeIndexes(database)) found.push(...(await measureTable(database, table)));
   return found;
 }
 
 /** The tables with B-tree indexes that are large enough to matter and hold columns alone, and that the role may read. */
-function readLargeIndexes(context: CheckContext): Promise<IndexedTable[]> {
+function readLargeIndexes(database: Database): Promise<IndexedTable[]> {
   return readRows(
-    context,
+    database,
     `SELECT format('%I.%I', 'precast', of.relname) AS name, of.reltuples::bigint AS rows, json_agg(json_build_object(
     'name', format('%I.%I', 'precast', class.relname), 'bytes', pg_relation_size(class.oid),
     'rows', class.reltuples::bigint,
@@ -92,7 +86,7 @@ const ROW_OVERHEAD = 24;
 const FILL = 0.9;
 
 /** Measures the columns of some rows, the same ones each time. Compressed texts are as long in the index as here. */
-async function measureTable({ database }: CheckContext, { name, rows, indexes }: IndexedTable): Promise<Measured[]> {
+async function measureTable(database: Database, { name, rows, indexes }: IndexedTable): Promise<Measured[]> {
   const percent = Math.min(100, (SAMPLE_ROWS / rows) * 100).toFixed(6);
   const widths = indexes.map(({ columns, condition }) => {
     const width = columns.map((column) => `coalesce(pg_column_size(${column}), 0)`).join(" + ");
@@ -128,9 +122,9 @@ type Table = {
   readonly hasOwnerRights: boolean;
 };
 
-function readTables(context: CheckContext): Promise<Table[]> {
+function readTables({ database }: Pick<CheckContext, "database">): Promise<Table[]> {
   return readRows(
-    context,
+    database,
     `SELECT format('%I.%I', namespace.nspname, class.relname) AS name,
   greatest(stat.n_live_tup, class.reltuples::bigint, 0) AS rows, coalesce(stat.n_dead_tup, 0) AS dead,
   coalesce(stat.n_mod_since_analyze, 0) AS modified,
@@ -212,16 +206,16 @@ export const statisticsCheck = defineCheck({
  * Leaves out empty tables, for which ANALYZE makes no statistics however many pages deleted rows have left, and tables
  * that the role may not read, because their statistics are hidden from it.
  */
-async function readAnalyzable(context: CheckContext): Promise<Table[]> {
+async function readAnalyzable({ database }: CheckContext): Promise<Table[]> {
   const found: Table[] = [];
-  for (const table of (await readTables(context)).filter(needsStatistics)) {
-    if (table.hasStatistics || (table.readable && !(await isEmpty(context, table)))) found.push(table);
+  for (const table of (await readTables({ database })).filter(needsStatistics)) {
+    if (table.hasStatistics || (table.readable && !(await isEmpty(database, table)))) found.push(table);
   }
   return found;
 }
 
-async function isEmpty(context: CheckContext, { name }: Table): Promise<boolean> {
-  const { empty } = await readRow<{ empty: boolean }>(context, `SELECT NOT EXISTS (SELECT FROM ${name}) AS empty`);
+async function isEmpty(database: Database, { name }: Table): Promise<boolean> {
+  const { empty } = await readRow<{ empty: boolean }>(database, `SELECT NOT EXISTS (SELECT FROM ${name}) AS empty`);
   return empty;
 }
 

@@ -1,6 +1,7 @@
 /** Writes the rows of a bundle: its app, content types, fields and entries. */
 import { readBatches, type Session } from "../../shared/database/database.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";
+import { readRows } from "../database.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import type { Entry } from "./entry.ts";
 import { type Changes, deletions, type MissingTarget } from "./report.ts";
@@ -64,23 +65,17 @@ export async function readTypeRows(
   app: string,
   types: readonly BundleType[],
 ): Promise<ReadonlyMap<string, TypeRow>> {
-  const rows = await session.query(
-    sql(
-      `SELECT slug, id::text, (begun_in = pg_current_xact_id()
-         AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = type.id))::text,
-         (SELECT coalesce(jsonb_agg(name), '[]') FROM precast.fields
-          WHERE content_type_id = type.id AND NOT wanted.fields ? name)::text
-       FROM precast.content_types AS type JOIN jsonb_to_recordset($2::jsonb) AS wanted (slug text, fields jsonb) USING (slug)
-       WHERE app_id = $1::integer`,
-      [app, fieldNames(types)],
-    ),
+  const rows = await readRows<TypeRow & { readonly slug: string }>(
+    session,
+    `SELECT slug, id::text AS id, begun_in = pg_current_xact_id()
+       AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = type.id) AS "isNew",
+       (SELECT coalesce(jsonb_agg(name), '[]') FROM precast.fields
+        WHERE content_type_id = type.id AND NOT wanted.fields ? name) AS leftovers
+     FROM precast.content_types AS type JOIN jsonb_to_recordset($2::jsonb) AS wanted (slug text, fields jsonb) USING (slug)
+     WHERE app_id = $1::integer`,
+    [app, fieldNames(types)],
   );
-  return new Map(
-    rows.map(([slug, id, isNew, leftovers]) => [
-      slug as string,
-      { id: id as string, isNew: isNew === "true", leftovers: JSON.parse(leftovers as string) as string[] },
-    ]),
-  );
+  return new Map(rows.map(({ slug, ...row }) => [slug, row]));
 }
 
 export async function writeTypes(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {
@@ -122,35 +117,31 @@ function moveLeftovers(app: string, types: readonly BundleType[]): Query {
 }
 
 /** Finds clashes between the fields of the bundle and those that it lacks and the database keeps. */
-export async function findClashes(session: Session, app: string): Promise<Clash[]> {
-  const rows = await session.query(
-    sql(
-      `SELECT kind.slug, field.name, media.name
-       FROM precast.content_types AS kind
-       JOIN precast.fields AS media ON media.content_type_id = kind.id AND media.type = 'media'
-       JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.name = media.name || '_url'
-       WHERE kind.app_id = $1::integer
-       ORDER BY kind.slug, field.position`,
-      [app],
-    ),
+export function findClashes(session: Session, app: string): Promise<Clash[]> {
+  return readRows(
+    session,
+    `SELECT kind.slug, field.name AS field, media.name AS media
+     FROM precast.content_types AS kind
+     JOIN precast.fields AS media ON media.content_type_id = kind.id AND media.type = 'media'
+     JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.name = media.name || '_url'
+     WHERE kind.app_id = $1::integer
+     ORDER BY kind.slug, field.position`,
+    [app],
   );
-  return rows.map(([slug, field, media]) => ({ slug, field, media }) as Clash);
 }
 
-export async function findMissingTargets(session: Session, app: string): Promise<MissingTarget[]> {
-  const rows = await session.query(
-    sql(
-      `SELECT kind.slug, field.name, field.target
-       FROM precast.content_types AS kind
-       JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.type = 'relation'
-       WHERE kind.app_id = $1::integer
-         AND NOT EXISTS (
-           SELECT FROM precast.content_types AS target WHERE target.app_id = kind.app_id AND target.slug = field.target)
-       ORDER BY kind.slug, field.position`,
-      [app],
-    ),
+export function findMissingTargets(session: Session, app: string): Promise<MissingTarget[]> {
+  return readRows(
+    session,
+    `SELECT kind.slug AS type, field.name AS field, field.target
+     FROM precast.content_types AS kind
+     JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.type = 'relation'
+     WHERE kind.app_id = $1::integer
+       AND NOT EXISTS (
+         SELECT FROM precast.content_types AS target WHERE target.app_id = kind.app_id AND target.slug = field.target)
+     ORDER BY kind.slug, field.position`,
+    [app],
   );
-  return rows.map(([type, field, target]) => ({ type, field, target }) as MissingTarget);
 }
 
 /** The slugs of types and the names of their fields, as JSON that SQL reads. */
