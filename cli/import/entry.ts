@@ -109,59 +109,42 @@ const A_TIMESTAMP =
   "a timestamp with an offset of less than 16 hours such as 2026-01-20T15:30:00Z, in the years 0001 to 9999 of UTC";
 const A_UUID = "a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10";
 
-const EXPECTED: Record<FieldType, string> = {
-  text: "a string",
-  rich_text: "a string of HTML",
-  select: "a string",
-  media: "a file name",
-  relation: A_UUID,
-  number: "a number within ±1.797e308",
-  boolean: "true or false",
-  date: "a date such as 2026-01-20",
-  datetime: A_TIMESTAMP,
-  json: "a JSON value",
+/** Whether a value fits a type of field, and in words what does. */
+type Rule = { readonly fits: (value: unknown) => boolean; readonly expected: string };
+
+const RULES: Readonly<Record<FieldType, Rule>> = {
+  text: { fits: isString, expected: "a string" },
+  rich_text: { fits: isString, expected: "a string of HTML" },
+  select: { fits: isString, expected: "a string" },
+  media: { fits: isString, expected: "a file name" },
+  relation: { fits: isUuid, expected: A_UUID },
+  number: { fits: Number.isFinite, expected: "a number within ±1.797e308" },
+  boolean: { fits: (value) => typeof value === "boolean", expected: "true or false" },
+  date: { fits: (value) => isString(value) && isDate(value), expected: "a date such as 2026-01-20" },
+  datetime: { fits: (value) => canonicalTimestamp(value) !== null, expected: A_TIMESTAMP },
+  json: { fits: () => true, expected: "a JSON value" },
 };
 
-function isUuid(value: unknown): value is string {
-  return typeof value === "string" && readUuid(value) !== null;
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isUuid(value: unknown): boolean {
+  return isString(value) && readUuid(value) !== null;
 }
 
 /** Says what is wrong with a field's value; null when it fits. `undefined` means that the entry lacks the field. */
-function valueFault(field: Field, value: unknown): string | null {
+function valueFault({ type, required, multiple }: Field, value: unknown): string | null {
+  const { fits, expected: one } = RULES[type];
+  const expected = multiple ? `an array in which each element is ${one}` : one;
   if (value === undefined || value === null) {
-    return field.required ? `is required: it must be ${expectation(field)}, not ${quote(value)}` : null;
+    return required ? `is required: it must be ${expected}, not ${quote(value)}` : null;
   }
-  if (!field.multiple) return fits(field.type, value) ? null : `must be ${EXPECTED[field.type]}, not ${quote(value)}`;
-  if (!Array.isArray(value)) return `must be ${expectation(field)}, not ${quote(value)}`;
-  const misfit = value.findIndex((element) => !fits(field.type, element));
+  const values = multiple ? value : [value];
+  if (!Array.isArray(values)) return `must be ${expected}, not ${quote(value)}`;
+  const misfit = values.findIndex((element) => !fits(element));
   if (misfit < 0) return null;
-  return `must be ${expectation(field)}, but element ${misfit + 1} is ${quote(value[misfit])}`;
-}
-
-function expectation({ type, multiple }: Field): string {
-  return multiple ? `an array in which each element is ${EXPECTED[type]}` : EXPECTED[type];
-}
-
-function fits(type: FieldType, value: unknown): boolean {
-  switch (type) {
-    case "text":
-    case "rich_text":
-    case "select":
-    case "media":
-      return typeof value === "string";
-    case "relation":
-      return isUuid(value);
-    case "number":
-      return typeof value === "number" && Number.isFinite(value);
-    case "boolean":
-      return typeof value === "boolean";
-    case "date":
-      return typeof value === "string" && isDate(value);
-    case "datetime":
-      return typeof value === "string" && parseTimestamp(value) !== null;
-    case "json":
-      return true;
-  }
+  return `must be ${expected}, ${multiple ? `but element ${misfit + 1} is` : "not"} ${quote(values[misfit])}`;
 }
 
 // Reads the timestamps of a bundle. `precast.instant` in 0002_values.sql must accept the same texts.
