@@ -11,7 +11,7 @@ import {
   sections,
   unavailableAnswer,
 } from "./edge.ts";
-import { appRules, FILTER_PREFIX, PATTERNS, readTreePath, setHeaders } from "./vcl.ts";
+import { appRules, FILTER_PREFIX, longString, PATTERNS, readTreePath, setHeaders } from "./vcl.ts";
 
 export function varnishFiles(edge: Edge): EdgeFile[] {
   const tree = requireTree(edge);
@@ -254,12 +254,6 @@ ${setHeaders("resp", refused.headers)}
     return (deliver);
   }
 }`;
-}
-
-/** A long string of VCL ends at the first `"}`, so the closing braces of a text become a string of their own. */
-function longString(text: string): string {
-  const braces = /\}*$/.exec(text)?.[0] ?? "";
-  return `{"${text.slice(0, text.length - braces.length)}"} + "${braces}"`;
 }
 
 // Writes how Varnish names files: by patterns, and other filter values by the hex functions of its blob module.

@@ -25,6 +25,12 @@ export function setHeaders(object: "resp" | "obj" | "beresp", headers: Headers):
     .join("\n");
 }
 
+/** A long string of VCL ends at the first `"}`, so the closing braces of a text become a string of their own. */
+export function longString(text: string): string {
+  const braces = /\}*$/.exec(text)?.[0] ?? "";
+  return `{"${text.slice(0, text.length - braces.length)}"} + "${braces}"`;
+}
+
 // Maps requests to files by regular expressions, for hosts without a scripting language. They recognise the spellings
 // that SDKs use, and filter values that stand in file names unchanged. They are for PCRE and RE2, and match the
 // request target as it was sent: nothing is decoded.
