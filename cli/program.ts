@@ -7,6 +7,7 @@ import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
+import { secretsIn, withoutPasswords, withoutSecrets } from "./secrets.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
@@ -155,28 +156,4 @@ function secretsText(names: readonly SettingName[]): string {
 function addOption(sub: Program, name: SettingName): void {
   const { flags, env, describes }: Setting = SETTINGS[name];
   if (flags !== null) sub.addOption(new Option(flags, `${describes} (${env.join(" or ")})`));
-}
-
-// Keeps the secrets of a command out of what it prints.
-
-/** A shorter word may be an ordinary one, which messages contain anyway. */
-const SHORTEST_SECRET = 8;
-
-/**
- * The words of the secrets in a command's settings, without the name of a header. A store, a CDN or a proxy may repeat in
- * its answer what it was sent.
- */
-function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
-  const secrets = names.filter((name) => SETTINGS[name].flags === null).map((name) => settings[name]);
-  const words = secrets.flatMap((secret) => (typeof secret === "string" ? secret.split(/^[^\s:]+:|\s+/) : []));
-  return words.filter((word) => word.length >= SHORTEST_SECRET);
-}
-
-/** Replaces the passwords in addresses. Whoever mistypes an option sees it again in the message. */
-function withoutPasswords(text: string): string {
-  return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@");
-}
-
-function withoutSecrets(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
 }

@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/sql\//],
   [/^shared\//],
   [/^server\//],
-  [/^cli\/(command|database|errors|progress|terminal|usage)\.ts$/],
+  [/^cli\/(command|database|errors|progress|secrets|terminal|usage)\.ts$/],
   [/^cli\/(builder|edge|explain|import)\//],
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/(commands|serve)\//],

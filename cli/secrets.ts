@@ -1,0 +1,24 @@
+/** Keeps secrets out of what a command prints: those in its settings, and the passwords in addresses. */
+import { SETTINGS, type SettingName } from "../shared/config.ts";
+
+/** A shorter word may be an ordinary one, which messages contain anyway. */
+const SHORTEST_SECRET = 8;
+
+/**
+ * The words of the secrets in a command's settings, without the name of a header. A store, a CDN or a proxy may repeat in
+ * its answer what it was sent.
+ */
+export function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
+  const secrets = names.filter((name) => SETTINGS[name].flags === null).map((name) => settings[name]);
+  const words = secrets.flatMap((secret) => (typeof secret === "string" ? secret.split(/^[^\s:]+:|\s+/) : []));
+  return words.filter((word) => word.length >= SHORTEST_SECRET);
+}
+
+/** Replaces the passwords in addresses. Whoever mistypes an option sees it again in the message. */
+export function withoutPasswords(text: string): string {
+  return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@");
+}
+
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
+}
