@@ -8,7 +8,7 @@ import type { Database } from "../shared/database/database.ts";
 import { sql } from "../shared/sql/query.ts";
 import { CHANGES_FILE, isStateFile, REMOTE_FILE, STATE_FOLDER } from "../shared/tree.ts";
 import { listenOn } from "./http/listen.ts";
-import { makeFolder, needWritable } from "./ledger/owner.ts";
+import { assertWritable, makeFolder } from "./ledger/owner.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
 
 export type AdminOptions = {
@@ -213,7 +213,7 @@ async function readLedgerHealth(folder: string): Promise<Health> {
   try {
     // As for each journal: a folder that was removed is created again.
     await makeFolder(folder);
-    await needWritable(folder);
+    await assertWritable(folder);
     if (await isFull(folder)) throw new Error(`no space left on the disk of ${folder}`);
     return { ready: true, error: null };
   } catch (error) {

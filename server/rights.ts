@@ -33,7 +33,7 @@ const CALLED = [
   "unspaced",
 ];
 
-/** Rights that the ledger needs: see server/ledger/batch.ts. */
+/** Rights that the ledger needs: see server/ledger/outbox.ts. */
 const COUNTED = [
   ["precast.usage", "SELECT"],
   ["precast.usage", "INSERT"],

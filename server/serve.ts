@@ -17,7 +17,7 @@ import type { Replica } from "./replicas.ts";
 import { openTree } from "./tree.ts";
 
 type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
-  Pick<LedgerOptions, "machine" | "durability" | "now"> & {
+  Pick<LedgerOptions, "durability" | "now"> & {
     readonly host: string;
     readonly port: number;
     /** Folder of the tree. */

@@ -1,6 +1,7 @@
 /** Checks what servers leave behind: counts in many rows, ids of sent batches, and journals that nobody sends. */
 import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { findHolder } from "../../shared/lock.ts";
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
 import { readRow } from "../database.ts";
 import { type CheckContext, defineCheck, type Found, statementRemedy } from "./check.ts";
@@ -75,7 +76,8 @@ FROM precast.usage_batches WHERE ${EXPIRED}`,
 
 // Finds journals of the ledger that no server sends: their server is gone, or a server could not read all lines.
 
-type Journal = { readonly bytes: number; readonly minutes: number; readonly broken: boolean };
+/** `held` tells whether a live server has it. */
+type Journal = { readonly bytes: number; readonly minutes: number; readonly broken: boolean; readonly held: boolean };
 type JournalFacts = {
   readonly folder: string;
   readonly journals: readonly Journal[];
@@ -92,7 +94,7 @@ export const journalsCheck = defineCheck({
 async function readJournals({ dataDir, now }: CheckContext): Promise<JournalFacts> {
   const folder = join(dataDir, "ledger");
   try {
-    const files = (await readdir(folder)).filter((name) => /\.ndjson(\.broken)?$/.test(name));
+    const files = (await readdir(folder, { recursive: true })).filter((name) => /\.ndjson(\.broken)?$/.test(name));
     const journals = await Promise.all(files.map((name) => readJournal(join(folder, name), now)));
     return { folder, journals: journals.filter((journal) => journal !== null), refusal: null };
   } catch (error) {
@@ -113,14 +115,15 @@ async function readJournal(path: string, now: Date): Promise<Journal | null> {
   });
   if (found === null) return null;
   const minutes = (now.getTime() - found.mtimeMs) / 60_000;
-  return { bytes: found.size, minutes, broken: path.endsWith(".broken") };
+  const held = findHolder(join(dirname(path), "lock")) !== null;
+  return { bytes: found.size, minutes, broken: path.endsWith(".broken"), held };
 }
 
-/** Minutes. A running server touches its journals every few seconds, and takes over those of dead servers. */
-const UNSENT_MINUTES = 10;
+/** Running servers adopt the journals of dead ones every ten minutes. */
+const UNSENT_MINUTES = 15;
 
 function unsentFinding({ folder, journals }: JournalFacts): Found | null {
-  const unsent = journals.filter(({ broken, minutes }) => !broken && minutes >= UNSENT_MINUTES);
+  const unsent = journals.filter(({ broken, held, minutes }) => !broken && !held && minutes >= UNSENT_MINUTES);
   if (unsent.length === 0) return null;
   return {
     subject: `${folder}: unsent journals`,

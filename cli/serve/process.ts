@@ -7,7 +7,6 @@ import { openReplicas, type Replicas } from "../../server/replicas.ts";
 import { openSite } from "../../server/serve.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { machineId } from "../../shared/lock.ts";
 import { type Context, DONE, FAILED } from "../command.ts";
 import { databaseOptions, openDatabase, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../errors.ts";
@@ -68,7 +67,6 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
     queryTimeout: QUERY_TIMEOUT,
     limits: { ...LIMITS, drain: settings.drain * 1_000, connections: settings.maxConnections },
     policy: { browsers: settings.cacheControl, cdns: settings.cdnCacheControl, tagged: settings.cacheTags },
-    machine: machineId(),
     durability: settings.ledgerSync ? "power" : "process",
     now: context.now,
     log,

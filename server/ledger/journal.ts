@@ -1,20 +1,152 @@
 /**
- * A journal: a file of counts, in which each line is a sum of equal requests (journal-sum.ts). Once `append` has
- * resolved, whoever sends the journal will read what was appended: its owner, or another server that has taken it.
+ * Journals: files of counts, in which each line is a sum of equal requests. Once a count is written, whoever sends the
+ * journal will read it: its owner, or another server that has adopted it.
  */
+import { randomUUID } from "node:crypto";
 import { constants, existsSync, writeSync } from "node:fs";
-import { type FileHandle, open, readFile, rm } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import * as z from "zod";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { isDate } from "../../shared/api/value.ts";
-import { makeFolder } from "./owner.ts";
+import { type OwnFolder, syncFolder } from "./owner.ts";
+
+/** A counted request: app key, shape, status, and what it could have left out to be free (empty when nothing). */
+export type CountedRequest = {
+  readonly app: string;
+  readonly shape: string;
+  readonly status: number;
+  readonly saving: string;
+};
+/** Number of equal requests on one day (UTC). */
+export type Sum = CountedRequest & { readonly day: string; readonly count: number };
+
+/** What a written line must survive: `process` the end of the process, `power` also a power failure. */
+export type Durability = "process" | "power";
+
+// The journal that is being written. It is opened for the first count, and ended when it is full, lost or due to be sent.
+
+export type JournalWriter = {
+  readonly current: () => Pick<OpenedJournal, "since" | "requests"> | null;
+  /** Resolves when all the sums are on disk; rejects when none is. */
+  readonly write: (sums: readonly Sum[]) => Promise<void>;
+  /** Resolves when what is written survives a power failure. */
+  readonly sync: () => Promise<void>;
+  /** Moves the current journal to the outbox; later counts go into a new one. */
+  readonly end: () => Promise<void>;
+};
+
+type JournalWriterOptions = Pick<OwnFolder, "nameJournal"> & {
+  readonly durability: Durability;
+  /** Called with each journal that is ended. */
+  readonly put: (path: string, requests: number, since: number) => void;
+  readonly onError: (error: unknown) => void;
+};
+
+/**
+ * Number of bytes after which the current journal is ended. A journal is read as a whole, so it must not grow without
+ * limit while the database is unavailable.
+ */
+const MAX_BYTES = 1_000_000;
+
+/** `since` is when it was opened, by `performance.now()`. `writing` settles when the last write has ended. */
+type OpenedJournal = {
+  readonly journal: Journal;
+  readonly since: number;
+  requests: number;
+  writing: Promise<void>;
+};
+
+export function openJournalWriter({ nameJournal, durability, put, onError }: JournalWriterOptions): JournalWriter {
+  let current: OpenedJournal | null = null;
+
+  async function open(): Promise<OpenedJournal> {
+    const journal = await openJournal(await nameJournal(randomUUID()), durability);
+    return { journal, since: performance.now(), requests: 0, writing: Promise.resolve() };
+  }
+
+  /**
+   * Returns the journal to write to. One that another server has adopted is replaced: what was written to it may have
+   * been read and is not written again; only what has not been written goes into the new one.
+   */
+  async function findOrOpen(): Promise<OpenedJournal> {
+    if (current?.journal.isTaken()) {
+      onError(new JournalLost(current.journal.path));
+      await end(current);
+    }
+    current ??= await open();
+    return current;
+  }
+
+  async function append(opened: OpenedJournal, sums: readonly Sum[]): Promise<void> {
+    opened.writing = opened.journal.append(sums.map((sum) => `${JSON.stringify(sum)}\n`).join(""));
+    try {
+      await opened.writing;
+    } catch (error) {
+      if (error instanceof JournalLost) await end(opened);
+      throw error;
+    }
+    for (const { count } of sums) opened.requests += count;
+    if (opened.journal.bytes() > MAX_BYTES) await end(opened);
+  }
+
+  async function end(opened: OpenedJournal): Promise<void> {
+    // A write and a sending may end the same journal at the same moment.
+    if (current !== opened) return;
+    current = null;
+    await opened.writing.catch(() => {});
+    await opened.journal.close().catch(onError);
+    put(opened.journal.path, opened.requests, opened.since);
+  }
+
+  return {
+    current: () => current,
+    write: async (sums) => append(await findOrOpen(), sums),
+    sync: async () => current?.journal.sync(),
+    end: async () => {
+      if (current !== null) await end(current);
+    },
+  };
+}
+
+/**
+ * Counts several requests by one write, for which all of them wait. What comes during a write forms the next group.
+ * `write` must not reject.
+ */
+export function openGroups(write: (sums: readonly Sum[]) => Promise<boolean>) {
+  let sums: Map<string, Sum> | null = null;
+  let last = Promise.resolve(true);
+
+  async function writeAfter(before: Promise<boolean>, group: Map<string, Sum>): Promise<boolean> {
+    await before;
+    // Lets the requests that are being processed in this turn of the event loop join the group.
+    await setImmediate();
+    sums = null;
+    return write([...group.values()]);
+  }
+
+  return {
+    /** Resolves to what `write` returned for the count's group. `day` is a date (UTC). */
+    add: (count: CountedRequest, day: string): Promise<boolean> => {
+      if (sums === null) {
+        sums = new Map();
+        last = writeAfter(last, sums);
+      }
+      addTo(sums, { ...count, day, count: 1 });
+      return last;
+    },
+    /** Resolves when nothing is being written. */
+    written: (): Promise<unknown> => last,
+  };
+}
+
+// A single file.
 
 export type Journal = {
   readonly path: string;
   readonly bytes: () => number;
-  /** Whether another server has taken the journal, by renaming it. Nothing may be appended to it then. */
+  /** Whether another server has adopted the journal, by renaming it. Nothing may be appended to it then. */
   readonly isTaken: () => boolean;
   /** Throws JournalLost when nothing may be appended any more; after any other error the journal is unchanged. */
   readonly append: (text: string) => Promise<void>;
@@ -30,47 +162,34 @@ export class JournalLost extends Error {
   }
 }
 
-/** What a written line must survive: `process` the end of the process, `power` also a power failure. */
-export type Durability = "process" | "power";
-
 const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_DSYNC = 0 } = constants;
 const FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND;
 
 export async function openJournal(path: string, durability: Durability): Promise<Journal> {
-  const syncNames = await makeFolder(dirname(path));
   const handle = await open(path, durability === "power" ? FLAGS | O_DSYNC : FLAGS);
   let isNameSynced = false;
   let bytes = 0;
 
-  /** A file survives a power failure only if its directory entry is on disk as well. */
+  /** A file survives a power failure only if its directory entry is on disk as well, and that of the own folder. */
   async function syncName(): Promise<void> {
-    if (!isNameSynced) await syncNames();
+    if (isNameSynced) return;
+    for (const folder of [dirname(path), dirname(dirname(path))]) await syncFolder(folder);
     isNameSynced = true;
   }
 
   /**
    * Uses a thread only to wait for the disk: passing a few bytes to the system is faster than passing them to a thread.
    */
-  async function write(line: Buffer): Promise<void> {
-    const written = durability === "power" ? (await handle.write(line)).bytesWritten : writeSync(handle.fd, line);
-    if (written < line.length)
-      throw new Error(`${path} could not be written completely. Check whether the disk is full.`);
+  async function writeLine(line: Buffer): Promise<number> {
+    if (durability === "process") return writeSync(handle.fd, line);
+    await syncName();
+    return (await handle.write(line)).bytesWritten;
   }
 
-  /**
-   * Cuts off what a failed append has written: a refused request must not be counted, and nothing may follow a partial
-   * line. Resolves to false when that fails.
-   */
-  function undo(): Promise<boolean> {
-    return handle.truncate(bytes).then(
-      () => true,
-      () => false,
-    );
-  }
-
+  /** A refused request must not be counted, and nothing may follow a partial line. */
+  const cutOff = () => handle.truncate(bytes);
   const isTaken = () => !existsSync(path);
 
-  if (durability === "power") await syncName().catch((error: unknown) => giveUp(path, handle, error));
   return {
     path,
     bytes: () => bytes,
@@ -78,14 +197,17 @@ export async function openJournal(path: string, durability: Durability): Promise
     append: async (text) => {
       const line = Buffer.from(text);
       try {
-        await write(line);
+        if ((await writeLine(line)) < line.length)
+          throw new Error(`${path} could not be written completely. Check whether the disk is full.`);
       } catch (error) {
-        if (await undo()) throw error;
-        throw new JournalLost(path, error);
+        await cutOff().catch(() => {
+          throw new JournalLost(path, error);
+        });
+        throw error;
       }
-      // A server that takes a journal renames it before reading it: what is written under the old name is read.
+      // A server that adopts a journal renames it before reading it: what is written under the old name is read.
       if (isTaken()) {
-        await undo();
+        await cutOff().catch(() => {});
         throw new JournalLost(path);
       }
       bytes += line.length;
@@ -97,25 +219,6 @@ export async function openJournal(path: string, durability: Durability): Promise
     close: () => handle.close(),
   };
 }
-
-/** Removes a journal to which nothing has been written, and throws the error. */
-async function giveUp(path: string, handle: FileHandle, error: unknown): Promise<never> {
-  await handle.close();
-  await rm(path, { force: true });
-  throw error;
-}
-
-// The lines of a journal, each a sum of equal requests, and the sums of all of them.
-
-/** A counted request: app key, shape, status, and what it could have left out to be free (empty when nothing). */
-export type CountedRequest = {
-  readonly app: string;
-  readonly shape: string;
-  readonly status: number;
-  readonly saving: string;
-};
-/** Number of equal requests on one day (UTC). */
-export type Sum = CountedRequest & { readonly day: string; readonly count: number };
 
 const LINES_PER_TURN = 50;
 
@@ -139,7 +242,7 @@ export async function readJournal(path: string): Promise<{ readonly sums: readon
   for (const [index, [line, times]] of lines.entries()) {
     const sum = readLine(line);
     if (sum === null) broken += times;
-    else addTo(totals, sum, times);
+    else addTo(totals, { ...sum, count: sum.count * times });
     // Journals are read while requests are answered, and a long one must not hold those up.
     if (index % LINES_PER_TURN === 0) await setImmediate();
   }
@@ -153,10 +256,6 @@ function countEqual(lines: readonly string[]): Map<string, number> {
   return counts;
 }
 
-export function writeLine(sum: Sum): string {
-  return `${JSON.stringify(sum)}\n`;
-}
-
 function readLine(text: string): Sum | null {
   try {
     return LINE.parse(JSON.parse(text));
@@ -165,7 +264,7 @@ function readLine(text: string): Sum | null {
   }
 }
 
-function addTo(totals: Map<string, Sum>, { count, ...key }: Sum, times: number): void {
-  const name = JSON.stringify([key.app, key.day, key.shape, key.status, key.saving]);
-  totals.set(name, { ...key, count: count * times + (totals.get(name)?.count ?? 0) });
+function addTo(sums: Map<string, Sum>, sum: Sum): void {
+  const key = `${sum.app} ${sum.day} ${sum.shape} ${sum.status} ${sum.saving}`;
+  sums.set(key, { ...sum, count: sum.count + (sums.get(key)?.count ?? 0) });
 }

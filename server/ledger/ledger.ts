@@ -5,10 +5,16 @@
 import { openAttempts, repeat } from "../../shared/async.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/errors.ts";
-import type { CountedRequest, Durability, Sum } from "./journal.ts";
+import {
+  type CountedRequest,
+  type Durability,
+  type JournalWriter,
+  openGroups,
+  openJournalWriter,
+  type Sum,
+} from "./journal.ts";
 import { forgetBatches, type Outbox, openOutbox } from "./outbox.ts";
-import { makeFolder, needWritable, openAdoption, registerOwner, unregisterOwner } from "./owner.ts";
-import { type JournalWriter, openGroups, openJournalWriter } from "./writer.ts";
+import { assertWritable, makeFolder, openOwnFolder } from "./owner.ts";
 
 export type Ledger = {
   /** Resolves to true when the count is on disk, and to false when it cannot be written: it is not counted then. */
@@ -22,53 +28,43 @@ export type Ledger = {
 };
 
 /**
- * Counts that the database does not have yet: the number of requests, without those in journals taken from dead owners,
- * and the seconds since the oldest journal was opened or taken.
+ * Counts that the database does not have yet: the number of requests, without those in journals of dead processes, and
+ * the seconds since the oldest journal was opened or adopted.
  */
 type Backlog = { readonly requests: number; readonly seconds: number };
 
 export type LedgerOptions = {
   /** Folder of the journals. Several servers may share it. */
   readonly folder: string;
-  /** Id that differs between machines and containers: only processes with the same id can see each other. */
-  readonly machine: string;
   readonly now: () => Date;
   /** Called once when the disk or the database begins to refuse counts. */
   readonly onError: (error: unknown) => void;
   /** What a count must survive before its answer leaves. */
   readonly durability?: Durability;
-  /** Milliseconds between two searches for journals of dead owners; the same for all servers that share the folder. */
+  /** Milliseconds between two times that what waits is written to disk and sent again. */
   readonly heartbeatInterval?: number;
 };
 
 const HEARTBEAT_INTERVAL = 2_000;
-/** Number of heartbeats between two deletions of old batch ids: with the default, ten minutes. */
-const FORGET_AFTER = 300;
+/** Number of heartbeats between two times that what others have left is cleared away: with the default, ten minutes. */
+const CLEAR_EVERY = 300;
+/** The first such heartbeat. At the start, the lock of a process that died in another container may still hold. */
+const FIRST_CLEAR = 10;
 
 /** Rejects with the system's error when the folder cannot be created or written. */
 export async function openLedger(
   database: Database,
-  { folder, machine, now, onError, durability = "process", heartbeatInterval = HEARTBEAT_INTERVAL }: LedgerOptions,
+  { folder, now, onError, durability = "process", heartbeatInterval = HEARTBEAT_INTERVAL }: LedgerOptions,
 ): Promise<Ledger> {
-  const syncNames = await makeFolder(folder);
-  await needWritable(folder);
-  await syncNames();
-  const owner = registerOwner(machine);
+  await makeFolder(folder);
+  await assertWritable(folder);
   // The outbox reports that the database is unavailable.
   const attempt = openAttempts((error) => {
     if (!(error instanceof DatabaseFault)) onError(error);
   });
-  const outbox = openOutbox(database, { folder, syncNames, onError });
-  const writer = openJournalWriter({ folder, owner, durability, put: outbox.put, onError });
-  const adopt = openAdoption({
-    folder,
-    owner,
-    onError,
-    beforeTake: async (file) => {
-      if (writer.current()?.file === file) await writer.end();
-    },
-    onTaken: (file) => outbox.put(file, 0, performance.now()),
-  });
+  const outbox = openOutbox(database, folder, onError);
+  const own = openOwnFolder(folder, (path) => outbox.put(path, 0, performance.now()), onError);
+  const writer = openJournalWriter({ nameJournal: own.nameJournal, durability, put: outbox.put, onError });
   const sender = openSender(outbox, writer);
   const groups = openGroups(write);
   let failing = false;
@@ -82,26 +78,27 @@ export async function openLedger(
       if (!failing) onError(describeRefusal(folder, error));
       failing = true;
     }
-    sender.later();
+    sender.sendIn(SEND_AFTER);
     return !failing;
   }
 
-  /** Shows other servers that this ledger is alive, and takes the journals of owners that are not. */
   async function heartbeat(turn: number): Promise<void> {
     // While the database is unavailable, only synced counts survive a power failure.
     if (writer.current() !== null) await attempt("sync", writer.sync);
     await attempt("sync waiting", outbox.sync);
-    // If another server has taken the current journal, the next write notices.
-    await outbox.touch(now(), writer.current()?.file);
-    await attempt("adopt", adopt);
+    if (turn % CLEAR_EVERY === FIRST_CLEAR) {
+      // If others took the current journal and died, it comes back, and is then sent: nothing may be appended to it.
+      await writer.end();
+      await attempt("adopt", own.adopt);
+      await attempt("forget", () => forgetBatches(database));
+    }
     outbox.retry();
-    if (outbox.waiting().length > 0) sender.now();
-    if (turn % FORGET_AFTER === 0) await attempt("forget", () => forgetBatches(database));
+    if (outbox.waiting().length > 0) sender.sendIn(0);
   }
 
-  await adopt();
+  await own.adopt();
   const stopHeartbeat = repeat(heartbeatInterval, heartbeat, onError);
-  if (outbox.waiting().length > 0) sender.now();
+  if (outbox.waiting().length > 0) sender.sendIn(0);
   return {
     count: async (count) => {
       // The connection of such a request was closed when the server stopped, so nobody gets its answer.
@@ -121,7 +118,7 @@ export async function openLedger(
       await stopHeartbeat();
       await groups.written();
       await sender.close();
-      unregisterOwner(owner);
+      await own.leave();
     },
   };
 }
@@ -129,27 +126,20 @@ export async function openLedger(
 /** The system's error for a full disk says neither which folder is affected nor what it means for clients. */
 function describeRefusal(folder: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error);
-  return new Error(
-    `${folder} cannot store counts, and counted requests are answered with 503 until it can: ${reason}`,
-    {
-      cause: error,
-    },
-  );
+  const message = `${folder} cannot store counts, and counted requests are answered with 503 until it can: ${reason}`;
+  return new Error(message, { cause: error });
 }
 
 // Schedules sending counts to the database: soon after they were counted, and repeatedly while it is unavailable.
 // Only one sending runs at a time.
 
 type Sender = {
-  /** Schedules a sending in a second. */
-  readonly later: () => void;
-  readonly now: () => void;
+  readonly sendIn: (milliseconds: number) => void;
   /** Ends the current journal and tries for the last time to send everything. */
   readonly close: () => Promise<void>;
 };
 
 const SEND_AFTER = 1_000;
-const RETRY_AFTER = 1_000;
 
 function openSender(outbox: Outbox, writer: JournalWriter): Sender {
   let sending: Promise<void> | null = null;
@@ -179,14 +169,13 @@ function openSender(outbox: Outbox, writer: JournalWriter): Sender {
       await writer.end();
       sent = await outbox.send();
     }
-    if (!sent) sendIn(RETRY_AFTER);
+    if (!sent) sendIn(SEND_AFTER);
     // The timer for counts made during this sending may have fired already, and then did nothing.
     else if (writer.current() !== null) sendIn(SEND_AFTER);
   }
 
   return {
-    later: () => sendIn(SEND_AFTER),
-    now: () => sendIn(0),
+    sendIn,
     close: async () => {
       await sending;
       await writer.end();

@@ -1,16 +1,15 @@
-/** Holds the journals that wait to be sent, finished ones of this ledger and those of dead owners, and sends them. */
-import { rename, rm, utimes } from "node:fs/promises";
-import { join } from "node:path";
-import { openAttempts } from "../../shared/async.ts";
+/** Holds the journals that wait to be sent, ended ones of this ledger and those of dead processes, and sends them. */
+import { rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { DatabaseFault, isMissingOrForbidden, isReadOnly } from "../../shared/database/errors.ts";
 import { type Query, sql } from "../../shared/sql/query.ts";
 import { readJournal, type Sum } from "./journal.ts";
-import { readName, syncPath, unlessGone } from "./owner.ts";
+import { syncFolder, syncPath, unlessGone } from "./owner.ts";
 
 export type Outbox = {
   /** Adds a journal to which nothing is appended any more. For the numbers see Waiting. */
-  readonly put: (file: string, requests: number, since: number) => void;
+  readonly put: (path: string, requests: number, since: number) => void;
   /**
    * Sends the waiting journals. Resolves to false when the database is unavailable or takes no batch at all; the rest
    * stay. A single journal that the database refuses is skipped until `retry`.
@@ -20,40 +19,27 @@ export type Outbox = {
   readonly sync: () => Promise<void>;
   /** Lets `send` try again the journals that the database has refused. */
   readonly retry: () => void;
-  /**
-   * Shows other servers that the owner lives, by updating the times of the waiting journals and of `current`, the
-   * journal that is being written (undefined for none).
-   */
-  readonly touch: (now: Date, current: string | undefined) => Promise<void>;
   readonly waiting: () => readonly Waiting[];
 };
 
 /**
- * `requests` is 0 for a journal taken from a dead owner. `since` is when the journal was opened or taken, by
+ * `requests` is 0 for a journal of a dead process. `since` is when the journal was opened or adopted, by
  * `performance.now()`.
  */
 type Waiting = { readonly requests: number; readonly since: number };
 
-type OutboxOptions = {
-  readonly folder: string;
-  /** Resolves when the names of the folder's files survive a power failure. */
-  readonly syncNames: () => Promise<void>;
-  readonly onError: (error: unknown) => void;
-};
+/** `isRefused` until the next `retry`, `isReported` as long as it waits. */
+type WaitingJournal = Waiting & { isSynced: boolean; isRefused: boolean; isReported: boolean };
 
-export function openOutbox(database: Database, { folder, syncNames, onError }: OutboxOptions): Outbox {
-  const waiting = new Map<string, Waiting>();
-  const synced = new WeakSet<Waiting>();
-  const refused = new Set<string>();
-  const reported = new Set<string>();
-  const attempt = openAttempts(onError);
+/** `folder` is that of the ledger: journals with lines that cannot be read are set aside there. */
+export function openOutbox(database: Database, folder: string, onError: (error: unknown) => void): Outbox {
+  const waiting = new Map<string, WaitingJournal>();
   /** Ids of batches whose journals were removed since the last batch was sent. */
   let removed: string[] = [];
   let away = false;
 
-  async function sendOne(file: string): Promise<void> {
-    const path = join(folder, file);
-    const id = readName(file)?.id ?? "";
+  async function sendOne(path: string): Promise<void> {
+    const id = basename(path, ".ndjson");
     const journal = await unlessGone(readJournal(path));
     if (journal === null) return;
     if (journal.sums.length > 0) {
@@ -61,16 +47,17 @@ export function openOutbox(database: Database, { folder, syncNames, onError }: O
       await sendBatch(database, id, journal.sums, gone);
       removed = removed.filter((one) => !gone.includes(one));
     }
-    // If another server has taken the journal meanwhile, it sends it again, and the batch must still be known then.
+    // If another server has adopted the journal meanwhile, it sends it again, and the batch must still be known then.
     if ((await unlessGone(dispose(path, journal.broken))) !== null) removed.push(id);
   }
 
   async function dispose(path: string, broken: number): Promise<void> {
     if (broken === 0) return rm(path);
-    await rename(path, `${path}.broken`);
+    const aside = join(folder, `${basename(path)}.broken`);
+    await rename(path, aside);
     onError(
       new Error(
-        `${broken} lines of ${path}.broken cannot be read and are not counted. All other lines are counted. Inspect the file to find the cause.`,
+        `${broken} lines of ${aside} cannot be read and are not counted. All other lines are counted. Inspect the file to find the cause.`,
       ),
     );
   }
@@ -82,50 +69,38 @@ export function openOutbox(database: Database, { folder, syncNames, onError }: O
     onError(new Error(message, { cause: error }));
   }
 
-  /** Skips the journal until `retry`, and reports it once. */
-  function refuse(file: string, error: unknown): void {
-    refused.add(file);
-    if (reported.has(file)) return;
-    reported.add(file);
-    reportUnsent(join(folder, file), error);
-  }
-
   return {
-    put: (file, requests, since) => void waiting.set(file, { requests, since }),
+    put: (path, requests, since) =>
+      void waiting.set(path, { requests, since, isSynced: false, isRefused: false, isReported: false }),
     send: async () => {
-      for (const file of waiting.keys()) {
-        if (refused.has(file)) continue;
+      for (const [path, journal] of waiting) {
+        if (journal.isRefused) continue;
         try {
-          await sendOne(file);
-          waiting.delete(file);
-          reported.delete(file);
+          await sendOne(path);
+          waiting.delete(path);
           away = false;
         } catch (error) {
-          if (!isOutage(error)) refuse(file, error);
-          else {
+          if (isOutage(error)) {
             if (!away) reportUnsent(folder, error);
             away = true;
             return false;
           }
+          if (!journal.isReported) reportUnsent(path, error);
+          journal.isRefused = journal.isReported = true;
         }
       }
       return true;
     },
     sync: async () => {
-      const unsynced = [...waiting].filter(([, one]) => !synced.has(one));
-      if (unsynced.length === 0) return;
-      for (const [file] of unsynced) await unlessGone(syncPath(join(folder, file), "r+"));
-      await syncNames();
-      for (const [, one] of unsynced) synced.add(one);
+      const unsynced = [...waiting].filter(([, { isSynced }]) => !isSynced);
+      for (const [path] of unsynced) await unlessGone(syncPath(path, "r+"));
+      if (unsynced.length > 0)
+        for (const one of new Set([...unsynced.map(([path]) => dirname(path)), folder]))
+          await unlessGone(syncFolder(one));
+      for (const [, journal] of unsynced) journal.isSynced = true;
     },
-    retry: () => refused.clear(),
-    touch: async (now, current) => {
-      const touch = async (file: string) => {
-        const touched = await unlessGone(utimes(join(folder, file), now, now));
-        if (touched === null) waiting.delete(file);
-      };
-      for (const file of [...waiting.keys(), ...(current === undefined ? [] : [current])])
-        await attempt(`touch ${file}`, () => touch(file));
+    retry: () => {
+      for (const journal of waiting.values()) journal.isRefused = false;
     },
     waiting: () => [...waiting.values()],
   };

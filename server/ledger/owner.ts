@@ -1,80 +1,90 @@
 /**
- * Tells who owns a journal. Servers, their workers and containers may share a folder of journals: no journal is taken
- * from an owner that shows it is alive, and none is left behind for good when its owner has died.
+ * Gives each process a folder of its own in that of the ledger, which it holds by a lock. Journals in folders that nobody
+ * holds are adopted: they are moved into the own folder, so that no count of a dead process is left behind.
  */
-import { hash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { access, mkdir, open, readdir, rename, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { openAttempts } from "../../shared/async.ts";
-import { isAlive } from "../../shared/lock.ts";
+import { access, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { openAttempts, shareRunning } from "../../shared/async.ts";
+import { findHolder, type Lock, takeLock } from "../../shared/lock.ts";
 
-/** Contents of a journal's file name. */
-type JournalName = { readonly owner: Owner; readonly id: string };
-export type Owner = { readonly machine: string; readonly pid: number; readonly ledger: string };
+export type OwnFolder = {
+  /** The path of the journal with this id in the own folder, which is created when this process holds none. */
+  readonly nameJournal: (id: string) => Promise<string>;
+  /** Throws when it cannot read the ledger's folder; what keeps a single journal from being moved is reported once. */
+  readonly adopt: () => Promise<void>;
+  /** Lets others adopt the journals that are still there. */
+  readonly leave: () => Promise<void>;
+};
 
-const NAME = /^([0-9a-f]{16})-(\d+)-([0-9a-f]{8})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.ndjson$/;
+const LOCK = "lock";
+/** With the id. Before each process had its own folder, the names of journals began with what told their owner. */
+const JOURNAL = /(?:^|\.)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.ndjson$/;
 
-/**
- * Ledger ids of the live owners in this process. An owner with the pid of this process that is not listed belongs to an
- * earlier process with the same pid, or has resigned.
- */
-const liveOwners = new Set<string>();
+/** `onAdopted` is called with the new path of each journal that was adopted. */
+export function openOwnFolder(
+  ledger: string,
+  onAdopted: (path: string) => void,
+  onError: (error: unknown) => void,
+): OwnFolder {
+  const attempt = openAttempts(onError);
+  let own: { readonly path: string; readonly lock: Lock } | null = null;
 
-/** Registers a new owner in this process. Only processes that can see each other have the same `machine`. */
-export function registerOwner(machine: string): Owner {
-  const ledger = randomUUID().slice(0, 8);
-  liveOwners.add(ledger);
-  return { machine: hash("sha256", machine).slice(0, 16), pid: process.pid, ledger };
-}
+  /** A process that was suspended for so long that it seemed dead has lost its folder, and gets another one. */
+  const claim = shareRunning(async () => {
+    if (own?.lock.isHeld()) return own.path;
+    own?.lock.release();
+    own = null;
+    const path = join(ledger, `${process.pid}-${randomUUID().slice(0, 8)}`);
+    await makeFolder(ledger);
+    own = { path, lock: takeLock(join(path, LOCK)) };
+    return path;
+  });
 
-/** Makes the journals that the owner still has free to be taken by others. */
-export function unregisterOwner({ ledger }: Owner): void {
-  liveOwners.delete(ledger);
-}
+  const nameJournal = async (id: string) => join(await claim(), `${id}.ndjson`);
 
-export function nameJournal({ machine, pid, ledger }: Owner, id: string): string {
-  return `${machine}-${pid}-${ledger}.${id}.ndjson`;
-}
+  async function adoptFrom(folder: string): Promise<void> {
+    // Read before its lock: a process that has just made the folder, and locks it now, has nothing in it yet.
+    const files = (await unlessGone(readdir(folder))) ?? [];
+    if (findHolder(join(folder, LOCK)) !== null) return;
+    for (const file of files) await attempt(`adopt ${file}`, () => adoptFile(folder, file));
+  }
 
-/** Null for a file that is no journal. */
-export function readName(file: string): JournalName | null {
-  const match = NAME.exec(file);
-  if (match === null) return null;
-  const [, machine = "", pid, ledger = "", id = ""] = match;
-  return { owner: { machine, pid: Number(pid), ledger }, id };
-}
+  async function adoptFile(folder: string, file: string): Promise<void> {
+    const id = JOURNAL.exec(file)?.[1];
+    if (id !== undefined) {
+      const path = await nameJournal(id);
+      // Renamed before it is read: a process that only seemed dead then writes no more to it. Of two that adopt the same
+      // journal, one finds it gone.
+      if ((await unlessGone(rename(join(folder, file), path))) !== null) onAdopted(path);
+    } else if (file.startsWith(LOCK)) await rm(join(folder, file), { force: true });
+  }
 
-/** Whether the owner is certainly dead. False for a process that this one cannot see, and for a pid that is in use. */
-function isDead(owner: Owner, { machine }: Owner): boolean {
-  if (owner.machine !== machine) return false;
-  return owner.pid === process.pid ? !liveOwners.has(owner.ledger) : !isAlive(owner.pid);
-}
-
-/**
- * A journal that has the same modification time in this many checks in a row counts as abandoned: an owner that is
- * alive touches its journals several times in that period.
- */
-const ABANDONED_AFTER = 15;
-
-/**
- * Returns a function that takes the modification times at each check, by file name, and returns the files that have not
- * been touched for ABANDONED_AFTER checks. It counts checks because the clocks of two machines differ, and because the
- * time for which this process itself was stopped must not count.
- */
-function watchForAbandoned(): (times: ReadonlyMap<string, number>) => string[] {
-  let seen = new Map<string, { readonly time: number; readonly checks: number }>();
-  return (times) => {
-    const now = [...times].map(([file, time]) => {
-      const before = seen.get(file);
-      return [file, { time, checks: before?.time === time ? before.checks + 1 : 0 }] as const;
-    });
-    seen = new Map(now);
-    return now.filter(([, { checks }]) => checks >= ABANDONED_AFTER).map(([file]) => file);
+  return {
+    nameJournal,
+    adopt: async () => {
+      const entries = await readdir(ledger, { withFileTypes: true });
+      await adoptFrom(ledger);
+      for (const entry of entries.filter((one) => one.isDirectory())) {
+        const folder = join(ledger, entry.name);
+        await attempt(`adopt from ${folder}`, () => adoptFrom(folder));
+        await removeEmpty(folder);
+      }
+    },
+    leave: async () => {
+      own?.lock.release();
+      if (own !== null) await removeEmpty(own.path);
+    },
   };
 }
 
-// The folder of journals: creates it, checks it, and syncs its entries, without which a power failure loses files.
+/** Keeps a folder in which something is. */
+async function removeEmpty(folder: string): Promise<void> {
+  await rmdir(folder).catch(() => {});
+}
+
+// The folder of the ledger: creates it, checks it, and syncs its entries, without which a power failure loses files.
 
 /** Error codes of systems that cannot sync a directory to disk (fsync(2)), or do not let this process do it. */
 const SYNC_UNSUPPORTED: readonly unknown[] = ["EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EPERM"];
@@ -84,24 +94,15 @@ export function findLedgerFolder(dataDir: string): string {
 }
 
 /** Rejects with the system's error when the folder is not there or this process may not create files in it. */
-export async function needWritable(folder: string): Promise<void> {
+export async function assertWritable(folder: string): Promise<void> {
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
-/**
- * Creates the folder and its parents. Returns a function that writes to disk the directory entries that may be new:
- * those in the folder, and those of the folders that were created.
- */
-export async function makeFolder(folder: string): Promise<() => Promise<void>> {
+/** Creates the folder and its parents, and writes the directory entries of those that were not there to disk. */
+export async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
-  return async () => {
-    for (const one of foldersFrom(first === undefined ? folder : dirname(first), folder)) await syncFolder(one);
-  };
-}
-
-/** The folders from `folder` up to `top`, the deepest first. */
-function foldersFrom(top: string, folder: string): string[] {
-  return folder === top || dirname(folder) === folder ? [folder] : [folder, ...foldersFrom(top, dirname(folder))];
+  if (first === undefined) return;
+  for (let made = resolve(folder); made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 /** Writes a file or a folder to disk, opened with these flags. */
@@ -110,7 +111,7 @@ export async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   try {
     await syncPath(folder, "r");
   } catch (error) {
@@ -118,60 +119,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-// Takes over the journals of dead owners, so that their counts are sent.
-
-type AdoptionOptions = {
-  readonly folder: string;
-  readonly owner: Owner;
-  /**
-   * Called before a taken journal gets the name `file`. If that is the journal still being written, which another
-   * server had taken before, resolves once nothing is appended to it any more.
-   */
-  readonly beforeTake: (file: string) => Promise<void>;
-  /** Called with the new name of each journal that was taken. */
-  readonly onTaken: (file: string) => void;
-  /** Called with what keeps a journal from being taken, once for each. */
-  readonly onError: (error: unknown) => void;
-};
-
-/** Throws when it cannot read the folder. */
-type Adopt = () => Promise<void>;
-
-export function openAdoption({ folder, owner, beforeTake, onTaken, onError }: AdoptionOptions): Adopt {
-  const attempt = openAttempts(onError);
-  const findAbandoned = watchForAbandoned();
-
-  async function take(file: string, id: string): Promise<void> {
-    const own = nameJournal(owner, id);
-    // A journal that is appended to while it is being sent would be deleted with lines that were not sent.
-    await beforeTake(own);
-    // If two servers take the same journal, one of them finds it gone.
-    if ((await unlessGone(rename(join(folder, file), join(folder, own)))) !== null) onTaken(own);
-  }
-
-  return async () => {
-    const ids = new Map<string, string>();
-    const dead = new Set<string>();
-    const times = new Map<string, number>();
-    for (const file of await readdir(folder)) {
-      const name = readName(file);
-      if (name === null || name.owner.ledger === owner.ledger) continue;
-      ids.set(file, name.id);
-      if (isDead(name.owner, owner)) dead.add(file);
-    }
-    const readTime = async (file: string) => {
-      const found = await unlessGone(stat(join(folder, file)));
-      if (found !== null) times.set(file, found.mtimeMs);
-    };
-    for (const file of ids.keys()) await attempt(`look at ${file}`, () => readTime(file));
-    for (const file of new Set([...dead, ...findAbandoned(times)]))
-      await attempt(`take ${file}`, () => take(file, ids.get(file) as string));
-  };
-}
-
-// Journals can vanish at any moment, because another server that shares their folder takes or sends them.
-
-/** Resolves to null when the file no longer exists. */
+/** Resolves to null when the file no longer exists: another server may have adopted or sent it. */
 export async function unlessGone<T>(effect: Promise<T>): Promise<T | null> {
   try {
     return await effect;

@@ -30,7 +30,7 @@ const NONE: Ledger = {
 
 const database = await openDatabase({ url, dataDir: data, ...limits, connections: limits.connections + 1 });
 const ledger = counts
-  ? await openLedger(database, { folder: join(data, "ledger"), machine: "bench", now: () => new Date(), onError })
+  ? await openLedger(database, { folder: join(data, "ledger"), now: () => new Date(), onError })
   : NONE;
 const live = openLive(database, {
   mediaBaseUrl: "https://media.example.com",

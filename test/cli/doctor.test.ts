@@ -427,13 +427,14 @@ describe("doctor on PostgreSQL", () => {
     }
 
     function leaveJournals(folder: string): void {
-      mkdirSync(folder, { recursive: true });
-      const name = "0123456789abcdef-1-01234567.01234567-0000-4000-8000-000000000000.ndjson";
-      for (const file of [name, "1-01234567-0000-4000-8000-000000000001.ndjson.broken", "fresh.ndjson"]) {
-        writeFileSync(join(folder, file), "{}\n");
-      }
+      for (const owner of ["1-01234567", "live"]) mkdirSync(join(folder, owner), { recursive: true });
+      // A process that is alive as long as this one.
+      writeFileSync(join(folder, "live/lock"), `${process.ppid}\n`);
+      const unsent = ["1-01234567/01234567-0000-4000-8000-000000000000", "live/01234567-0000-4000-8000-000000000002"];
       const old = new Date(Date.now() - 3 * 3_600_000);
-      utimesSync(join(folder, name), old, old);
+      for (const file of [...unsent, "live/fresh"]) writeFileSync(join(folder, `${file}.ndjson`), "{}\n");
+      for (const file of unsent) utimesSync(join(folder, `${file}.ndjson`), old, old);
+      writeFileSync(join(folder, "01234567-0000-4000-8000-000000000001.ndjson.broken"), "{}\n");
     }
 
     const SAFE = [

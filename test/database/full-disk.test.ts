@@ -89,7 +89,6 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     const errors: unknown[] = [];
     const ledger = await openLedger(database, {
       folder: join(disk.folder, "ledger"),
-      machine: "test",
       now: () => new Date(),
       onError: (error) => void errors.push(error),
     });

@@ -5,7 +5,7 @@
 import { realpathSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { Agent, get } from "node:http";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { Client } from "pg";
@@ -108,8 +108,10 @@ async function usageOf(place: Place): Promise<Map<string, number>> {
   return counts;
 }
 
+/** Paths within the ledger's folder. */
 async function journalsOf(place: Place): Promise<string[]> {
-  return readdir(join(place.folder, ".precast", "ledger"));
+  const files = await readdir(join(place.folder, ".precast", "ledger"), { recursive: true });
+  return files.filter((file) => file.endsWith(".ndjson"));
 }
 
 /** Runs a server until it has sent all journals that killed servers left behind. */
@@ -183,7 +185,7 @@ describe("on PostgreSQL", () => {
     await tried.stop("SIGKILL");
     const calls = (await readFile(log, "utf8")).trim().split("\n");
     const sent = calls.findIndex((call) => /^main rm .*ledger/.test(call)) + 1;
-    expect(calls.slice(0, sent).filter((call) => call.startsWith("main write"))).toHaveLength(TARGETS.length);
+    expect(calls.slice(0, sent).filter((call) => /^main write(Sync)? \d+$/.test(call))).toHaveLength(TARGETS.length);
     await settle(place);
     await store.database.execute("DELETE FROM precast.usage");
 
@@ -226,10 +228,13 @@ describe("on PostgreSQL", () => {
       await server.stop();
       const calls = (await readFile(log, "utf8")).trim().split("\n");
       const atOf = (folder: string) => calls.lastIndexOf(`main fsync ${realpathSync(join(place.folder, folder))}`);
-      const created = calls.findIndex((call) => /^main open .*\/ledger\/[^/]+$/.test(call));
+      const created = calls.findIndex((call) => /^main open .*\/ledger\/[^/]+\/[^/]+\.ndjson$/.test(call));
       const written = calls.findIndex((call) => /^main write \d+$/.test(call));
       expect(created).toBeGreaterThan(-1);
-      expect(atOf("new/data/ledger")).toBeGreaterThan(created);
+      const own = basename(dirname(calls[created] ?? ""));
+      const journals = join(realpathSync(join(place.folder, "new/data/ledger")), own);
+      expect(calls.lastIndexOf(`main fsync ${journals}`)).toBeGreaterThan(created);
+      expect(calls.lastIndexOf(`main fsync ${journals}`)).toBeLessThan(written);
       for (const folder of ["new/data/ledger", "new/data", "new", "."]) {
         expect(atOf(folder)).toBeGreaterThan(-1);
         expect(atOf(folder)).toBeLessThan(written);
@@ -249,8 +254,9 @@ describe("on PostgreSQL", () => {
       await client.connect();
       await client.query("BEGIN; LOCK TABLE precast.usage_batches IN ACCESS EXCLUSIVE MODE");
       await server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
-      const folder = realpathSync(join(place.folder, "waiting", "ledger"));
-      const [journal] = await readdir(folder);
+      const ledger = realpathSync(join(place.folder, "waiting", "ledger"));
+      const folder = join(ledger, (await readdir(ledger))[0] as string);
+      const journal = (await readdir(folder)).find((file) => file.endsWith(".ndjson"));
       const synced = `main fsync ${join(folder, journal as string)}`;
       const calls = async () => (await readFile(log, "utf8")).trim().split("\n");
       await until("the journal to be synced after the last count in it, and then its name", async () => {
@@ -280,7 +286,7 @@ describe("on PostgreSQL", () => {
       if (status === null) break;
     }
     agent.destroy();
-    const own = async () => (await journalsOf(place)).filter((file) => file.includes(`-${server.pid}-`));
+    const own = async () => (await journalsOf(place)).filter((file) => file.startsWith(`${server.pid}-`));
     await until("the batch to be sent", async () => gone || (await own()).length === 0);
   }
 

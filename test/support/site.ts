@@ -118,7 +118,6 @@ export async function openApiServer(
   const onError = (error: unknown) => void errors.push(error);
   const ledger = await openLedger(store.database, {
     folder: join(store.folder, "ledger"),
-    machine: "test",
     now: () => new Date(),
     onError,
   });
