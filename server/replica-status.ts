@@ -2,62 +2,49 @@
 import type { Database, Session } from "../shared/database/database.ts";
 import { type Row, sql } from "../shared/sql/query.ts";
 
+/** Why a replica is not used, by kind of status. */
+const REASONS = {
+  /** The checks have not run long enough yet to prove that its lag is small enough. */
+  new: "its lag is not known yet",
+  unmigrated: "it lacks the current schema of Precast",
+  detached: "it accepts writes and does not follow the primary",
+  /** While the primary still answers, so their data may differ. */
+  diverged: "it follows a promoted server instead of the primary",
+  /** As after a failover to another replica that had received less. */
+  ahead: "it has changes that the primary lacks, so it does not follow the primary",
+  disordered:
+    "it has a different ICU version than the primary, so its copies of the primary's indexes may be in the wrong order",
+  foreign: "it is not a copy of the database at --database-url",
+};
+
+export type UnusedKind = keyof typeof REASONS;
+
 export type ReplicaStatus =
   /** `lag` is its maximum lag in milliseconds; null when it is unknown because the primary has never answered. */
   | { readonly kind: "used"; readonly lag: number | null }
-  /** The checks have not run long enough yet to prove that its lag is small enough. */
-  | { readonly kind: "new" }
   /** `lag` is in milliseconds; null when it is longer than can be measured. */
   | { readonly kind: "behind"; readonly lag: number | null }
   | { readonly kind: "away"; readonly why: string }
-  /** It lacks migrations of the current schema. */
-  | { readonly kind: "unmigrated" }
-  /** It accepts writes, so it does not follow the primary. */
-  | { readonly kind: "detached" }
-  /** It follows a server that was promoted while the primary still answers, so their data may differ. */
-  | { readonly kind: "diverged" }
-  /** It has log that the primary lacks, as after a failover to another replica that had received less. */
-  | { readonly kind: "ahead" }
-  /** Its version of ICU orders texts differently from the primary's, whose indexes it has. */
-  | { readonly kind: "disordered" }
-  | { readonly kind: "foreign" };
+  | { readonly kind: UnusedKind };
 
 /** Null for a replica that is used. */
 export function describeStatus(status: ReplicaStatus): string | null {
   switch (status.kind) {
     case "used":
       return null;
-    case "new":
-      return "its lag is not known yet";
     case "behind":
       return status.lag === null
         ? "its lag exceeds --max-replica-lag"
         : `its lag of ${Math.ceil(status.lag / 1_000)} s exceeds --max-replica-lag`;
     case "away":
       return `it does not answer (${status.why})`;
-    case "unmigrated":
-      return "it lacks the current schema of Precast";
-    case "detached":
-      return "it accepts writes and does not follow the primary";
-    case "diverged":
-      return "it follows a promoted server instead of the primary";
-    case "ahead":
-      return "it has changes that the primary lacks, so it does not follow the primary";
-    case "disordered":
-      return "it has a different ICU version than the primary, so its copies of the primary's indexes may be in the wrong order";
-    case "foreign":
-      return "it is not a copy of the database at --database-url";
+    default:
+      return REASONS[status.kind];
   }
 }
 
 /** For health and metrics: `error` says why the replica is not used, and `lag_seconds` is null when it is unknown. */
-type ReplicaHealth = {
-  readonly ready: boolean;
-  readonly lag_seconds: number | null;
-  readonly error: string | null;
-};
-
-export function readHealth(status: ReplicaStatus): ReplicaHealth {
+export function readHealth(status: ReplicaStatus) {
   const lag = "lag" in status && status.lag !== null ? Math.round(status.lag) / 1_000 : null;
   return { ready: status.kind === "used", lag_seconds: lag, error: describeStatus(status) };
 }
@@ -135,56 +122,36 @@ export function isBeyond(marks: readonly Mark[], position: bigint, time: number)
   return last !== undefined && last.time > time && last.position < position;
 }
 
-// Follows the primary's log by repeated checks, so that replicas can be compared with it.
+// What is known of the primary by repeated checks, so that replicas can be compared with it.
 
 export type PrimaryLog = {
-  readonly check: () => Promise<void>;
   /** The state of the primary when it last answered; null when it never has. */
-  readonly primary: () => Instance | null;
-  /**
-   * Lag of a server at this position, as in lag.ts. It does not grow while the primary is away, because nothing is
-   * written that a replica could lack.
-   */
-  readonly lagOf: (position: bigint) => number | null;
-  /** Whether a server that had this position at `time`, a performance.now(), has log that the primary lacks. */
-  readonly isBeyond: (position: bigint, time: number) => boolean;
-  /** Whether the primary did not answer the last check. */
-  readonly isAway: () => boolean;
-  /** Milliseconds for which the log has been followed. */
-  readonly age: () => number;
+  readonly primary: Instance | null;
+  readonly marks: readonly Mark[];
+  /** When it first answered, by `performance.now()`. */
+  readonly since: number;
+  /** Whether it did not answer the last check. */
+  readonly isAway: boolean;
 };
 
+export const UNCHECKED: PrimaryLog = { primary: null, marks: [], since: 0, isAway: false };
+
 /** `memory` is how many milliseconds of log positions are remembered. */
-export function followLog(database: Database, memory: number): PrimaryLog {
-  let primary: Instance | null = null;
-  let marks: readonly Mark[] = [];
-  let away = false;
-  let since = 0;
-
-  const now = () => (away ? (marks.at(-1)?.time ?? since) : performance.now());
-
-  async function check(): Promise<void> {
-    // Taken before the query, so that the position it returns includes everything written up to this time.
-    const time = performance.now();
-    try {
-      primary = await withDeadline(database, readInstance);
-      away = false;
-    } catch {
-      away = true;
-      return;
-    }
-    if (marks.length === 0) since = time;
-    marks = addMark(marks, { time, position: primary.position }, memory);
+export async function checkPrimary(database: Database, log: PrimaryLog, memory: number): Promise<PrimaryLog> {
+  // Taken before the query, so that the position it returns includes everything written up to this time.
+  const time = performance.now();
+  try {
+    const primary = await withDeadline(database, readInstance);
+    const marks = addMark(log.marks, { time, position: primary.position }, memory);
+    return { primary, marks, since: log.primary === null ? time : log.since, isAway: false };
+  } catch {
+    return { ...log, isAway: true };
   }
+}
 
-  return {
-    check,
-    primary: () => primary,
-    lagOf: (position) => findLag(marks, position, now()),
-    isBeyond: (position, time) => isBeyond(marks, position, time),
-    isAway: () => away,
-    age: () => now() - since,
-  };
+/** The time for which lags are computed: while the primary is away, nothing is written that a replica could lack. */
+export function findTime({ marks, since, isAway }: PrimaryLog): number {
+  return isAway ? (marks.at(-1)?.time ?? since) : performance.now();
 }
 
 // Limits how long a server may take to report its state.

@@ -1,14 +1,19 @@
 /** Checks the read replicas of a database repeatedly, and reports when one is no longer used or is used again. */
-import { shareRunning } from "../shared/async.ts";
+import { repeat, shareRunning } from "../shared/async.ts";
 import type { Database } from "../shared/database/database.ts";
 import { schemaState } from "../shared/schema/migrate.ts";
 import {
+  checkPrimary,
   describeStatus,
-  followLog,
+  findLag,
+  findTime,
   type Instance,
+  isBeyond,
   type PrimaryLog,
   type ReplicaStatus,
   readInstance,
+  UNCHECKED,
+  type UnusedKind,
   withDeadline,
 } from "./replica-status.ts";
 
@@ -21,7 +26,15 @@ export type Replicas = {
   readonly close: () => Promise<void>;
 };
 
-type ReplicasOptions = ReplicaOptions & { readonly urls: readonly string[] };
+type ReplicasOptions = {
+  readonly urls: readonly string[];
+  /** Maximum number of live queries at once on each. */
+  readonly connections: number;
+  /** Time limit of a query, in milliseconds. */
+  readonly queryTimeout: number;
+  /** Maximum lag of a replica that is used, in milliseconds. */
+  readonly maxLag: number;
+};
 
 class ReplicaError extends Error {
   constructor(message: string) {
@@ -30,8 +43,8 @@ class ReplicaError extends Error {
   }
 }
 
-const LONGEST_PAUSE = 1_000;
-/** Number of checks within the maximum lag: a replica's known state may be as old as the pause between two checks. */
+const LONGEST_INTERVAL = 1_000;
+/** Number of checks within the maximum lag: a replica's known state may be as old as the time between two checks. */
 const CHECKS_WITHIN_LAG = 4;
 /** Minimum time, in milliseconds, for which log positions of the primary are remembered: a longer lag is unknown. */
 const MEMORY = 600_000;
@@ -40,38 +53,38 @@ const MEMORY = 600_000;
 export async function openReplicas(primary: Database, options: ReplicasOptions): Promise<Replicas> {
   const { urls, maxLag } = options;
   if (urls.length === 0) return { all: [], report: () => {}, watchPrimary: () => {}, close: async () => {} };
-  const log = followLog(primary, Math.max(MEMORY, maxLag * 2));
-  const all = await Promise.all(urls.map((url, index) => watchReplica(nameReplica(url, index), url, log, options)));
+  let log = UNCHECKED;
+  const all = await Promise.all(
+    urls.map((url, index) => openReplica(nameReplica(url, index), url, () => log, options)),
+  );
   const unused = new Set<Replica>();
   let onChange: ((news: string) => void) | null = null;
   let onPrimaryAway = () => {};
-  let timer: NodeJS.Timeout | undefined;
-  let closed = false;
 
   function reportChange(replica: Replica): void {
     const status = replica.status();
     const isUnused = status.kind !== "used";
-    if (closed || onChange === null || status.kind === "new" || isUnused === unused.has(replica)) return;
+    if (onChange === null || status.kind === "new" || isUnused === unused.has(replica)) return;
     if (isUnused) unused.add(replica);
     else unused.delete(replica);
     const { name } = replica;
     onChange(isUnused ? `${name} is not used: ${describeStatus(status)}.` : `${name} answers live requests again.`);
   }
 
+  async function checkLog(): Promise<void> {
+    log = await checkPrimary(primary, log, Math.max(MEMORY, maxLag * 2));
+    if (log.isAway) onPrimaryAway();
+  }
+
+  /** Waits for no replica: one that does not answer must not hold up the checks of the others. */
   async function watch(): Promise<void> {
-    await log.check();
-    if (log.isAway()) onPrimaryAway();
+    await checkLog();
     for (const replica of all) void replica.check().then(() => reportChange(replica));
-    watchSoon();
   }
 
-  function watchSoon(): void {
-    if (!closed) timer = setTimeout(watch, Math.min(LONGEST_PAUSE, maxLag / CHECKS_WITHIN_LAG));
-  }
-
-  await log.check();
+  await checkLog();
   await Promise.all(all.map(({ check }) => check()));
-  watchSoon();
+  const stop = repeat(Math.min(LONGEST_INTERVAL, maxLag / CHECKS_WITHIN_LAG), watch, () => {});
   return {
     all,
     report: (report) => {
@@ -82,9 +95,8 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
       onPrimaryAway = tell;
     },
     close: async () => {
-      closed = true;
-      clearTimeout(timer);
-      await Promise.all(all.map(({ database }) => database.close()));
+      onChange = null;
+      await Promise.all([stop(), ...all.map(({ database }) => database.close())]);
     },
   };
 }
@@ -114,29 +126,16 @@ export type Replica = {
   readonly database: Database;
   /** The result of the last check. */
   readonly status: () => ReplicaStatus;
-};
-
-type WatchedReplica = Replica & {
   /** Checks the replica, or waits for the check that is already running. */
   readonly check: () => Promise<void>;
 };
 
-type ReplicaOptions = {
-  /** Maximum number of live queries at once. */
-  readonly connections: number;
-  /** Time limit of a query, in milliseconds. */
-  readonly queryTimeout: number;
-  /** Maximum lag of a replica that is used, in milliseconds. */
-  readonly maxLag: number;
-};
-
-async function watchReplica(
+async function openReplica(
   name: string,
   url: string,
-  log: PrimaryLog,
-  options: ReplicaOptions,
-): Promise<WatchedReplica> {
-  const { connections, queryTimeout, maxLag } = options;
+  readLog: () => PrimaryLog,
+  { connections, queryTimeout, maxLag }: ReplicasOptions,
+): Promise<Replica> {
   // One more than live queries may use, so that a check never waits for one of them.
   const { openPostgres } = await import("../shared/database/postgres/postgres.ts");
   const database = await openPostgres(url, { url, dataDir: "", queryTimeout, connections: connections + 1 });
@@ -151,23 +150,25 @@ async function watchReplica(
 
   async function judge(): Promise<ReplicaStatus> {
     const found = await withDeadline(database, readInstance);
-    const kind = mismatchWithPrimary(found, log);
+    const log = readLog();
+    const kind = findMismatch(found, log);
     if (kind !== null) return { kind };
-    if (isAhead(found)) return { kind: "ahead" };
+    if (isAhead(found, log)) return { kind: "ahead" };
     if (migrated !== found.started) {
       const { missing } = await withDeadline(database, schemaState);
       if (missing.length > 0) return { kind: "unmigrated" };
       migrated = found.started;
     }
-    return lagStatus(found, log, maxLag);
+    return judgeLag(found, readLog(), maxLag);
   }
 
   /** While the primary is away, a replica that is ahead may follow its successor. */
-  function isAhead(found: Instance): boolean {
-    const starts = `${found.started} ${log.primary()?.started}`;
-    if (last?.found.started === found.started && log.isBeyond(last.found.position, last.time)) aheadSince = starts;
+  function isAhead(found: Instance, log: PrimaryLog): boolean {
+    const starts = `${found.started} ${log.primary?.started}`;
+    if (last?.found.started === found.started && isBeyond(log.marks, last.found.position, last.time))
+      aheadSince = starts;
     last = { found, time: performance.now() };
-    return aheadSince === starts && !log.isAway();
+    return aheadSince === starts && !log.isAway;
   }
 
   async function check(): Promise<void> {
@@ -183,26 +184,23 @@ async function watchReplica(
 }
 
 /** Null for the primary and its copies. While the primary has never answered, also for any standby. */
-function mismatchWithPrimary(
-  found: Instance,
-  log: PrimaryLog,
-): "foreign" | "detached" | "diverged" | "disordered" | null {
-  const primary = log.primary();
+function findMismatch(found: Instance, { primary, isAway }: PrimaryLog): UnusedKind | null {
   if (primary !== null && (found.system !== primary.system || found.database !== primary.database)) return "foreign";
   if (!found.recovering && found.started !== primary?.started) return "detached";
   if (primary === null) return null;
   // While the primary is away, a promoted server counts as its successor.
-  if (found.timeline > primary.timeline && !log.isAway()) return "diverged";
+  if (found.timeline > primary.timeline && !isAway) return "diverged";
   return found.collationVersion === primary.collationVersion ? null : "disordered";
 }
 
-function lagStatus({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): ReplicaStatus {
+function judgeLag({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): ReplicaStatus {
   // Log that is received but not yet replayed is missing from answers, even though the primary writes nothing more.
-  if (log.isAway() && unapplied !== null && unapplied > maxLag) return { kind: "behind", lag: unapplied };
-  if (log.primary() === null) return { kind: "used", lag: unapplied };
-  const lag = log.lagOf(position);
+  if (log.isAway && unapplied !== null && unapplied > maxLag) return { kind: "behind", lag: unapplied };
+  if (log.primary === null) return { kind: "used", lag: unapplied };
+  const time = findTime(log);
+  const lag = findLag(log.marks, position, time);
   if (lag !== null && lag <= maxLag) return { kind: "used", lag };
-  return lag === null && log.age() <= maxLag ? { kind: "new" } : { kind: "behind", lag };
+  return lag === null && time - log.since <= maxLag ? { kind: "new" } : { kind: "behind", lag };
 }
 
 function describeError(error: unknown): string {
