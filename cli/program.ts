@@ -7,7 +7,7 @@ import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
-import { secretsIn, withoutPasswords, withoutSecrets } from "./secrets.ts";
+import { secretsIn, secretsText, withoutPasswords, withoutSecrets } from "./secrets.ts";
 import { openTerminal } from "./terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
@@ -143,14 +143,6 @@ function addHelp(program: Program): void {
 
 function examplesText(examples: readonly string[]): string {
   return `\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
-}
-
-/** Help text for the settings that can be set only in the environment. */
-function secretsText(names: readonly SettingName[]): string {
-  const secrets = names.map((name) => SETTINGS[name]).filter(({ flags }) => flags === null);
-  if (secrets.length === 0) return "";
-  const width = Math.max(...secrets.map(({ env }) => env[0].length));
-  return `\nEnvironment:\n${secrets.map(({ env, describes }) => `  ${env[0].padEnd(width)}  ${describes}`).join("\n")}\n`;
 }
 
 function addOption(sub: Program, name: SettingName): void {

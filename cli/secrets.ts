@@ -1,5 +1,13 @@
-/** Keeps secrets out of what a command prints: those in its settings, and the passwords in addresses. */
+/** Secrets are settings that only the environment can set. Keeps them, and passwords in addresses, out of what a command prints. */
 import { SETTINGS, type SettingName } from "../shared/config.ts";
+
+/** Help text for the settings that can be set only in the environment. */
+export function secretsText(names: readonly SettingName[]): string {
+  const secrets = names.map((name) => SETTINGS[name]).filter(({ flags }) => flags === null);
+  if (secrets.length === 0) return "";
+  const width = Math.max(...secrets.map(({ env }) => env[0].length));
+  return `\nEnvironment:\n${secrets.map(({ env, describes }) => `  ${env[0].padEnd(width)}  ${describes}`).join("\n")}\n`;
+}
 
 /** A shorter word may be an ordinary one, which messages contain anyway. */
 const SHORTEST_SECRET = 8;
