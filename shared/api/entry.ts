@@ -35,12 +35,14 @@ const writeKeys = oncePerObject((fields: readonly Field[]): readonly string[] =>
   fields.map(({ name }) => `,"${name}":`),
 );
 
-/** URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. */
+/**
+ * URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. An empty
+ * name, which exports write for "no image", has no URL.
+ */
 function mediaUrl(app: App, value: string): string {
   const names = JSON.parse(value) as string | string[] | null;
   const base = `${app.media_base_url.replace(/(?<!\/)\/+$/, "")}/${app.key}/cms/media/`;
-  const address = (name: string) => base + encodeURIComponent(name);
-  if (names === null) return "null";
+  const address = (name: string | null) => (name ? base + encodeURIComponent(name) : null);
   return JSON.stringify(Array.isArray(names) ? names.map(address) : address(names));
 }
 

@@ -27,6 +27,19 @@ test.each(["https://media.example.com", "https://media.example.com/", "https://m
   },
 );
 
+test("an empty name of a media file has no address, alone and among others", () => {
+  const app = { key: "shop", name: "Shop", media_base_url: "https://media.example.com", types: [] };
+  const fields = [COVER, { ...COVER, name: "shots", multiple: true }];
+  const row = { ...ROW, data: '{"cover": "", "shots": ["", "a.png"]}' };
+  expect(JSON.parse(renderEntry(app, { fields, timestamps: [] }, row))).toEqual({
+    id: "1",
+    cover: "",
+    cover_url: null,
+    shots: ["", "a.png"],
+    shots_url: [null, "https://media.example.com/shop/cms/media/a.png"],
+  });
+});
+
 test("thousands of slashes within the base address of media hold nobody up", { timeout: 5_000 }, () => {
   const base = `https://media.example.com${"/".repeat(100_000)}x`;
   expect(urlBelow(`${base}/`)).toBe(`${base}/shop/cms/media/a.png`);

@@ -70,7 +70,7 @@ export function renderEntry(
 }
 
 function mediaUrl(owner: Owner, value: unknown): unknown {
-  if (value === null) return null;
+  if (value === null || value === "") return null;
   if (Array.isArray(value)) return value.map((one) => mediaUrl(owner, one));
   const base = owner.mediaBaseUrl.replace(/\/+$/, "");
   return `${base}/${owner.bundle.app.key}/cms/media/${encodeURIComponent(String(value))}`;
