@@ -29,6 +29,7 @@ import {
   typeNotFound,
 } from "./errors.ts";
 import { type Condition, planConditions } from "./filter.ts";
+import { readWords } from "./folding.ts";
 import type { ApiRequest, RequestParameters } from "./request.ts";
 import { countCharacters, readNames, readUuid, readWhole } from "./value.ts";
 
@@ -50,6 +51,7 @@ export type SearchPlan = Pages & {
   readonly sort: Sort | null;
   readonly shown: Shown;
   readonly query: string;
+  /** Different, and folded. */
   readonly words: readonly string[];
 };
 
@@ -121,12 +123,6 @@ function planSearch(type: ContentType, parameters: RequestParameters): SearchPla
   const length = countCharacters(query);
   if (length < MIN_QUERY_LENGTH || length > MAX_QUERY_LENGTH) return badQuery();
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
-}
-
-/** Runs of letters, marks and digits (shared/contract.md section 4). Words that differ only in case count as one. */
-function readWords(query: string): string[] {
-  const words = query.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
-  return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()];
 }
 
 function planPages(parameters: RequestParameters, defaultSize: number): Pages | Refusal {

@@ -130,13 +130,32 @@ const ODD = [
     "&am<b>p;",
     "&<i>lt;</i>",
   ],
+  // Where a value begins, and where a name: WHATWG's tokenizer.
+  ...[
+    '<b ="w1>w2">',
+    '<b a=="x>y">',
+    '<b a=b="x>y">',
+    '<b a="x"="y>z">',
+    "<b a/='x>y'>",
+    "<b a / = 'x>y'>",
+    "<b a = = 'x>y'>",
+    "<b a=/'x>y'>",
+    "<b a'b=\"x>y\">",
+    "<p a=>",
+    "<p = =>",
+  ],
 ];
+/** The beginnings and the ends of attributes, in any order. */
+const attributes = fc
+  .array(fc.constantFrom("a", "=", " ", "'", '"', "/", ">", "b"), { maxLength: 12 })
+  .map((pieces) => `<i ${pieces.join("")}>w`);
 const html = fc
   .array(
     fc.oneof(
       fc.constantFrom(...TEXTS),
       fc.constantFrom(...TAGS),
       fc.constantFrom(...ODD),
+      attributes,
       fc.string({ maxLength: 4 }).map((text) => text.replace(/[<&]/g, "")),
     ),
     {

@@ -63,16 +63,22 @@ function endOfComment(html: string, from: number): number {
   return end.exec(html) === null ? html.length : end.lastIndex;
 }
 
-/** The first `>` that is not in a quoted value. */
+/** The `>` that ends a tag, by the states of WHATWG's tokenizer. `from` is behind the tag's name. */
 function endOfTag(html: string, from: number): number {
-  let quote = "";
-  let behindEquals = false;
+  let state: "before name" | "name" | "after name" | "before value" | "unquoted" | '"' | "'" = "before name";
   for (let at = from; at < html.length; at++) {
     const char = html.charAt(at);
-    if (quote === "" && char === ">") return at + 1;
-    if (quote === "" && behindEquals && (char === '"' || char === "'")) quote = char;
-    else if (char === quote) quote = "";
-    behindEquals = char === "=" || (behindEquals && /[ \t\n\f\r]/.test(char));
+    if (state === '"' || state === "'") {
+      if (char === state) state = "before name";
+      continue;
+    }
+    if (char === ">") return at + 1;
+    const isSpace = /[ \t\n\f\r]/.test(char);
+    if (state === "unquoted") state = isSpace ? "before name" : state;
+    else if (state === "before value") state = isSpace ? state : char === '"' || char === "'" ? char : "unquoted";
+    else if (char === "/") state = "before name";
+    else if (isSpace) state = state === "name" ? "after name" : state;
+    else state = char === "=" && state !== "before name" ? "before value" : "name";
   }
   return html.length;
 }
