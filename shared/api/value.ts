@@ -1,20 +1,20 @@
 /**
- * Parses the texts of values: numbers, timestamps, days, booleans and UUIDs. A text that cannot be read gives null. No
+ * Parses the texts of values, as the languages of clients print them: numbers, timestamps, days, booleans and UUIDs. A text that cannot be read gives null. No
  * other code parses them: SQL never casts text from users. Source: shared/contract.md sections 3 and 4.
  */
 
-const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
+const NUMBER = /^-?\d+(\.\d+)?(e[+\- ]?\d+)?$/i;
 const DIGITS = /^\d+$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DAY = /^(\d{4})-(\d{2})-(\d{2})$/;
 /** Days 1 to 28 exist in every month, so they need no calendar. */
 const PLAIN_DAY = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$/;
-const INSTANT =
-  /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+\- ])([01]\d|2[0-3]):([0-5]\d))?$/;
+const TIMESTAMP =
+  /^(\d{4}-\d{2}-\d{2})[T ]([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+\- ])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/i;
 
-/** A double; a number beyond its range becomes an infinity. */
+/** A double; a number beyond its range becomes an infinity. A space is the `+` that form decoding replaced. */
 export function readNumber(text: string): number | null {
-  return NUMBER.test(text) ? Number(text) : null;
+  return NUMBER.test(text) ? Number(text.replace(" ", "+")) : null;
 }
 
 /** A whole number of any size, written in digits alone. Leading zeros are dropped. */
@@ -23,9 +23,8 @@ export function readWhole(text: string): bigint | null {
 }
 
 export function readBoolean(text: string): boolean | null {
-  if (text === "true" || text === "1") return true;
-  if (text === "false" || text === "0") return false;
-  return null;
+  if (/^(true|1)$/i.test(text)) return true;
+  return /^(false|0)$/i.test(text) ? false : null;
 }
 
 /** A UUID in any case, returned in lower case. */
@@ -40,7 +39,7 @@ export function readUuid(text: string): string | null {
 export function readTimestamp(text: string): number | null {
   const midnight = readMidnight(text);
   if (midnight !== null) return midnight;
-  const match = INSTANT.exec(text);
+  const match = TIMESTAMP.exec(text);
   if (match === null) return null;
   const [, day, hour, minute, second = "0", fraction = "", sign, offsetHour = "0", offsetMinute = "0"] = match;
   const start = readMidnight(day as string);

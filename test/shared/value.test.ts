@@ -4,6 +4,7 @@ import {
   formatDay,
   formatTimestamp,
   isDate,
+  readBoolean,
   readDay,
   readNumber,
   readTimestamp,
@@ -21,16 +22,46 @@ describe("a number", () => {
     ["1e-2", 0.01],
     ["1e999", Number.POSITIVE_INFINITY],
     ["-1e999", Number.NEGATIVE_INFINITY],
+    ["1E+16", 1e16],
+    ["1.0E7", 1e7],
+    ["5E-05", 5e-5],
+    ["1e 16", 1e16],
   ])("%j reads as %d", (text, value) => {
     expect(readNumber(text)).toBe(value);
   });
 
-  test.each(["", " 1", "1 ", "+1", ".5", "5.", "0x10", "1_000", "Infinity", "NaN", "1e", "1e 3", "１"])(
-    "%j is not a number",
-    (text) => {
-      expect(readNumber(text)).toBeNull();
-    },
-  );
+  test.each([
+    "",
+    " 1",
+    "1 ",
+    "+1",
+    ".5",
+    "5.",
+    "0x10",
+    "1_000",
+    "Infinity",
+    "NaN",
+    "1e",
+    "1e  3",
+    "1e 3 ",
+    "1 e3",
+    "１",
+  ])("%j is not a number", (text) => {
+    expect(readNumber(text)).toBeNull();
+  });
+});
+
+test.each([
+  ["true", true],
+  ["True", true],
+  ["TRUE", true],
+  ["1", true],
+  ["False", false],
+  ["0", false],
+  ["yes", null],
+  ["01", null],
+])("%j reads as the boolean %s", (text, value) => {
+  expect(readBoolean(text)).toBe(value);
 });
 
 describe("an instant", () => {
@@ -44,6 +75,12 @@ describe("an instant", () => {
     ["2026-01-20", "2026-01-20T00:00:00.000+00:00"],
     ["2024-02-29T00:00Z", "2024-02-29T00:00:00.000+00:00"],
     ["0001-01-01", "0001-01-01T00:00:00.000+00:00"],
+    ["2026-01-20 15:30", "2026-01-20T15:30:00.000+00:00"],
+    ["2026-01-20t15:30z", "2026-01-20T15:30:00.000+00:00"],
+    ["2026-01-20T15:30+0200", "2026-01-20T13:30:00.000+00:00"],
+    ["2026-01-20 15:30:00 0000", "2026-01-20T15:30:00.000+00:00"],
+    ["2026-01-20T15:30-05", "2026-01-20T20:30:00.000+00:00"],
+    ["2026-01-20 15:30 05", "2026-01-20T10:30:00.000+00:00"],
   ])("%j is %s", (text, instant) => {
     expect(formatTimestamp(readTimestamp(text) ?? Number.NaN)).toBe(instant);
   });
@@ -55,9 +92,12 @@ describe("an instant", () => {
     "2026-01-20T24:00Z",
     "2026-01-20T15:60Z",
     "2026-01-20T15Z",
-    "2026-01-20 15:30",
-    "2026-01-20T15:30+0200",
-    "2026-01-20T15:30z",
+    "2026-01-20  15:30",
+    "2026-01-20_15:30",
+    "2026-01-20T15:30 Z",
+    "2026-01-20T15:30+2",
+    "2026-01-20T15:30+24",
+    "2026-01-20T15:30+02:0",
     "x2026-01-20T15:30Z",
     "20260120",
     "2026-1-2",

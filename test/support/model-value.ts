@@ -5,11 +5,11 @@
 
 import type { ModelColumn } from "./model-bundle.ts";
 
-const NUMBER = /^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/;
+/** In an exponent and in a zone, a space is a `+` that form decoding replaced. */
+const NUMBER = /^-?[0-9]+(\.[0-9]+)?([eE][-+ ]?[0-9]+)?$/;
 const DAY = /^([0-9]{4})-([0-9]{2})-([0-9]{2})$/;
 const TIME = /^([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?$/;
-/** The space is a `+` that form decoding replaced. */
-const ZONE = /(?:Z|([+ -])([0-9]{2}):([0-9]{2}))$/;
+const ZONE = /(?:[Zz]|([+ -])([0-9]{2})(?::?([0-9]{2}))?)$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const MINUTE = 60_000;
@@ -17,7 +17,7 @@ const ONE_DAY = 24 * 60 * MINUTE;
 
 /** A number too large for a double becomes infinite: larger than all others. */
 function numberOf(text: string): number | undefined {
-  return NUMBER.test(text) ? Number(text) : undefined;
+  return NUMBER.test(text) ? Number(text.split(" ").join("+")) : undefined;
 }
 
 export function uuidOf(text: string): string | undefined {
@@ -29,9 +29,10 @@ export function instantOf(text: string): number | undefined {
   const midnight = midnightOf(text.slice(0, 10));
   if (midnight === undefined) return undefined;
   if (text.length === 10) return midnight;
-  if (text[10] !== "T") return undefined;
-  const zone = ZONE.exec(text);
-  const time = timeOf(text.slice(11, zone ? zone.index : text.length));
+  if (!"Tt ".includes(text[10] as string)) return undefined;
+  const clock = text.slice(11);
+  const zone = clock.length > 5 ? ZONE.exec(clock) : null;
+  const time = timeOf(clock.slice(0, zone?.index));
   const offset = zone ? offsetOf(zone) : 0;
   return time === undefined || offset === undefined ? undefined : midnight + time - offset;
 }
@@ -64,8 +65,8 @@ function timeOf(text: string): number | undefined {
 }
 
 function offsetOf(zone: RegExpExecArray): number | undefined {
-  if (zone[0] === "Z") return 0;
-  const [, sign, hour, minute] = zone;
+  if (zone[1] === undefined) return 0;
+  const [, sign, hour, minute = "00"] = zone;
   if (Number(hour) > 23 || Number(minute) > 59) return undefined;
   return (sign === "-" ? -1 : 1) * (Number(hour) * 60 + Number(minute)) * MINUTE;
 }
@@ -76,7 +77,7 @@ export function equalityKey(column: ModelColumn, text: string): string | number 
     case "number":
       return numberOf(text);
     case "boolean":
-      return text === "true" || text === "1" ? true : text === "false" || text === "0" ? false : undefined;
+      return { true: true, "1": true, false: false, "0": false }[text.toLowerCase()];
     case "date":
       return dayOf(text);
     case "datetime":

@@ -474,6 +474,8 @@ function spelledAnew(column: ModelColumn, text: string): fc.Arbitrary<string> {
       return fc.constantFrom(
         `${text}${text.includes(".") || text.includes("e") ? "" : ".0"}`,
         `${text}e0`,
+        `${text}E+00`,
+        `${text}e 0`,
         ` ${text}`,
         `+${text}`,
       );
@@ -510,7 +512,12 @@ function spellingsOfInstant(instant: number): string[] {
     plain.slice(0, 16),
     plain.slice(0, 10),
     plain.replace("T", " "),
-    `${plain}z`,
+    plain.replace("T", "  "),
+    `${plain.replace("T", "t")}z`,
+    `${plain}+0000`,
+    `${local(330)} 0530`,
+    `${local(-300)}-05`,
+    `${local(120)} 02`,
   ];
 }
 
