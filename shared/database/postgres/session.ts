@@ -45,10 +45,17 @@ function limitedOptions(milliseconds: number): pg.PoolConfig {
 
 /**
  * Settings that the meaning of SQL and the text of results depend on, so that those of the role or the database do not
- * matter. The isolation level is one of them because a standby refuses `serializable`.
+ * matter. The isolation level is one of them because a standby refuses `serializable`. No function or operator of
+ * another schema can stand in for one of ours, and a row that the role may not see is an error, as it would otherwise
+ * count as deleted.
  */
-const BASE_SETTINGS =
-  "SET extra_float_digits = 1; SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'";
+const BASE_SETTINGS = [
+  "SET search_path = pg_catalog, pg_temp",
+  "SET row_security = off",
+  "SET extra_float_digits = 1",
+  "SET standard_conforming_strings = on",
+  "SET default_transaction_isolation = 'read committed'",
+].join("; ");
 /** Lifts limits that older versions of PostgreSQL do not have: a plain SET would fail there. */
 export const NO_LIMITS =
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
