@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { type App, type ContentType, searchableFields, TYPE_SLUG } from "./catalog.ts";
 import { findStatus, type Refusal, retryAfter } from "./errors.ts";
 import { type FreeEquivalent, isCountedShape, type Price } from "./pricing.ts";
+import { joinWarnings } from "./warning.ts";
 
 export type Answer = {
   readonly status: number;
@@ -42,13 +43,17 @@ export type RequestContext = {
   /** How this counted request could have been free; null when it could not, or is free. */
   readonly freeEquivalent: FreeEquivalent | null;
   readonly fromTree: boolean;
-  readonly likeFields: readonly string[];
+  readonly warnings: readonly string[];
 };
 
 const CORS = {
   "Access-Control-Allow-Origin": "*",
-  "Access-Control-Expose-Headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
+  "Access-Control-Expose-Headers":
+    "ETag, X-Request-Counted, X-Request-Warning, X-Request-Id, Cache-Status, Retry-After",
+  "Timing-Allow-Origin": "*",
 };
+/** Beside what a request needs, what HTTP clients, proxies and tracing libraries of browsers add unasked. */
+const ALLOWED_HEADERS = "X-App-Key, Accept, Content-Type, If-None-Match, X-Request-Id, traceparent, tracestate";
 const COMMON = { Vary: "X-App-Key", ...CORS };
 /** Only the bodies of successful answers are compressed; all other answers have one coding. */
 const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
@@ -56,15 +61,12 @@ const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
 const CHALLENGE = { "WWW-Authenticate": 'AppKey realm="precast"' };
 const METHODS = "GET, HEAD, OPTIONS";
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
-/** Bytes. Some proxies refuse answers whose headers together have more than 4,096. */
-const MAX_WARNING_SIZE = 2_000;
-const MAX_FIELD_NAME = 63;
 
 export function preflightAnswer(): Answer {
   const headers = {
     ...COMMON,
     "Access-Control-Allow-Methods": METHODS,
-    "Access-Control-Allow-Headers": "X-App-Key, Accept, If-None-Match",
+    "Access-Control-Allow-Headers": ALLOWED_HEADERS,
     "Access-Control-Max-Age": "7200",
     Allow: METHODS,
   };
@@ -108,11 +110,11 @@ export function refusalAnswer(refusal: Refusal, context: RequestContext | null, 
   return { status, headers, body: errorBody(refusal) };
 }
 
-function contextHeaders({ price, fromTree, likeFields }: RequestContext): Record<string, string> {
+function contextHeaders({ price, fromTree, warnings }: RequestContext): Record<string, string> {
   return {
     "X-Request-Counted": String(price.counted),
     "Cache-Status": cacheStatus(price, fromTree),
-    ...(likeFields.length === 0 ? {} : { "X-Request-Warning": warning(likeFields) }),
+    ...(warnings.length === 0 ? {} : { "X-Request-Warning": joinWarnings(warnings) }),
   };
 }
 
@@ -132,26 +134,6 @@ function freshness(context: RequestContext, { browsers, cdns, tagged }: CachePol
 function tagsFor({ appKey, type }: RequestContext): Record<string, string> {
   const tags = makeTags(appKey, type);
   return tags.length === 0 ? {} : { "Cache-Tag": tagList(tags) };
-}
-
-/** No field has it in it, as headerSafe encodes blanks. */
-const SEPARATOR = "; ";
-
-function warning(likeFields: readonly string[]): string {
-  const warnings = likeFields
-    .map(headerSafe)
-    .map((field) => `filter[${field}][like] was ignored, use filter[${field}][contains]`);
-  const text = warnings.join(SEPARATOR);
-  if (text.length <= MAX_WARNING_SIZE) return text;
-  const shown = text.slice(0, text.lastIndexOf(SEPARATOR, MAX_WARNING_SIZE));
-  const left = warnings.length - shown.split(SEPARATOR).length;
-  return `${shown}${SEPARATOR}${left} more filters with like were ignored`;
-}
-
-/** Makes a field from the URL safe for a header: encodes it, and cuts it to the longest length of a field name. */
-function headerSafe(field: string): string {
-  const encoded = encodeURIComponent(field);
-  return encoded.length <= MAX_FIELD_NAME ? encoded : `${encoded.slice(0, MAX_FIELD_NAME).replace(/%.?$/, "")}...`;
 }
 
 // Puts together the bodies of answers: catalog, schema, list, search, entry, error. Source: contract.md section 2.

@@ -1,5 +1,6 @@
 /** Defines all refusals: code, status, message. A refusal is returned, never thrown. Source: contract.md section 6. */
-import { APP_KEY, type ContentType, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
+import { findNearest } from "../text.ts";
+import { APP_KEY, type ContentType, findField, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
 
 const STATUS = {
   BAD_REQUEST: 400,
@@ -74,6 +75,26 @@ function refuse(code: RefusalCode, message: string, parameter: string | null = n
   return { kind: "refusal", code, message, parameter };
 }
 
+/** The beginning of a sentence about a name that is not one of `allowed`: `'titel' is no`, `'body' is a rich_text field and no`. */
+function describeName(type: ContentType, name: string, allowed: readonly string[]): string {
+  const field = allowed.includes(name) ? undefined : findField(type, name);
+  if (field === undefined) return `${quote(name)} is no`;
+  return `${quote(name)} is a ${field.multiple ? "multiple " : ""}${field.type} field and no`;
+}
+
+function suggest(name: string, allowed: readonly string[]): string {
+  const nearest = findNearest(name, allowed);
+  return nearest === null ? "" : ` Did you mean ${nearest}?`;
+}
+
+/** Characters of a name from a URL that a message repeats. */
+const MAX_QUOTED = 64;
+
+function quote(name: string): string {
+  const characters = [...name];
+  return `'${characters.slice(0, MAX_QUOTED).join("")}${characters.length > MAX_QUOTED ? "…" : ""}'`;
+}
+
 /** The client did not send HTTP that this server understands. `fault` says what is wrong, as a sentence. */
 export const badRequest = (fault: string) =>
   refuse("BAD_REQUEST", `${fault} Send valid HTTP/1.1 requests (RFC 9112), one after another.`);
@@ -128,28 +149,35 @@ export const entryNotFound = () =>
 export const tooManyFilters = (count: number) =>
   refuse("TOO_MANY_FILTERS", `The request has ${count} filter fields: at most ${MAX_FILTERS} are allowed.`, "filter");
 
-export const badFilter = (type: ContentType, parameter: string) =>
-  refuse(
-    "INVALID_FILTER",
-    type.filterable_fields.length === 0
-      ? `'${type.slug}' has no filterable fields.`
-      : `The filter names no filterable field. A filter is filter[field]=value or filter[field][operator]=value. Filterable fields of '${type.slug}': ${type.filterable_fields.join(", ")}.`,
-    parameter,
-  );
+/** `field` is null when the name of the parameter is malformed. */
+export function badFilter(type: ContentType, field: string | null, parameter: string): Refusal {
+  const { slug, filterable_fields: allowed } = type;
+  const fault =
+    field === null
+      ? "A filter is filter[field]=value or filter[field][operator]=value."
+      : `${describeName(type, field, allowed)} filterable field of '${slug}'.${suggest(field, allowed)}`;
+  const names = allowed.length === 0 ? "It has none." : `Filterable fields of '${slug}': ${allowed.join(", ")}.`;
+  return refuse("INVALID_FILTER", `${fault} ${names}`, parameter);
+}
 
-export const badOperator = (operators: readonly string[], parameter: string) =>
-  refuse("INVALID_OPERATOR", `The filter operator is unknown. Operators: ${operators.join(", ")}.`, parameter);
+export function badOperator(operators: readonly string[], operator: string, parameter: string): Refusal {
+  const fault = `${quote(operator)} is no filter operator.${suggest(operator, operators)}`;
+  return refuse("INVALID_OPERATOR", `${fault} Operators: ${operators.join(", ")}.`, parameter);
+}
 
 export const badFilterValue = (expected: string, parameter: string) =>
   refuse("INVALID_FILTER_VALUE", expected, parameter);
 
-export const badSort = (type: ContentType) =>
-  refuse(
-    "INVALID_SORT",
-    `sort must be one field, with a leading '-' for descending order, of at most ${MAX_SORT_LENGTH} characters. Sortable fields of '${type.slug}': ` +
-      `${[...new Set([...type.sortable_fields, ...TIMESTAMPS])].join(", ")}.`,
-    "sort",
-  );
+export function badSort(type: ContentType, sort: string): Refusal {
+  const allowed = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
+  const rule = `sort is one field, with a leading '-' for descending order, of at most ${MAX_SORT_LENGTH} characters.`;
+  const field = sort.replace(/^-/, "");
+  const fault =
+    field === "" || field.includes(",") || sort.length > MAX_SORT_LENGTH
+      ? rule
+      : `${describeName(type, field, allowed)} sortable field of '${type.slug}'.${suggest(field, allowed)}`;
+  return refuse("INVALID_SORT", `${fault} Sortable fields of '${type.slug}': ${allowed.join(", ")}.`, "sort");
+}
 
 export const badPage = () => refuse("INVALID_PAGE", "page must be a whole number of at least 1.", "page");
 

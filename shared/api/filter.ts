@@ -41,19 +41,20 @@ export type Condition = EqualsCondition | OrderCondition | MatchCondition;
 
 /** Of several faults, reports the kind that the contract lists first, and within it the first fault in the URL. */
 export function planConditions(type: ContentType, filters: readonly Filter[]): readonly Condition[] | Refusal {
-  const fields = new Set(filters.map((filter) => filter.field ?? filter.parameter));
+  // A malformed name names no field: it is refused, and does not count.
+  const fields = new Set(filters.flatMap(({ field }) => field ?? []));
   if (fields.size > MAX_FILTERS) return tooManyFilters(fields.size);
   for (const { field, parameter } of filters) {
-    if (field === null || !isFilterable(type, field)) return badFilter(type, parameter);
+    if (field === null || !isFilterable(type, field)) return badFilter(type, field, parameter);
   }
   for (const { operator, parameter } of filters) {
-    if (!isOperator(operator)) return badOperator(OPERATORS, parameter);
+    if (!isOperator(operator)) return badOperator(OPERATORS, operator, parameter);
   }
   const conditions: Condition[] = [];
   for (const filter of filters) {
     const column = findColumn(type, filter.field as string);
     const condition = column && planCondition(column, filter.operator as Operator, filter.value);
-    if (condition === undefined) return badFilter(type, filter.parameter);
+    if (condition === undefined) return badFilter(type, filter.field, filter.parameter);
     if (condition === null) return badFilterValue(expectedOperand(column as Column), filter.parameter);
     conditions.push(condition);
   }
@@ -65,14 +66,9 @@ function planCondition(column: Column, operator: Operator, value: string): Condi
   switch (operator) {
     case "eq":
     case "neq":
-      return equals(column, [value], operator === "neq");
     case "in":
     case "nin":
-      return equals(
-        column,
-        value.split(",").filter((part) => part !== ""),
-        operator === "nin",
-      );
+      return equals(column, listedValues(operator, value), operator === "neq" || operator === "nin");
     case "contains":
     case "starts_with":
       return { kind: "match", column, operator, text: value };
@@ -81,6 +77,12 @@ function planCondition(column: Column, operator: Operator, value: string): Condi
       return operand === null ? null : { kind: "order", column, operator, value: operand };
     }
   }
+}
+
+/** The texts that an equality compares with: none for another operator. */
+export function listedValues(operator: string, value: string): readonly string[] {
+  if (operator === "eq" || operator === "neq") return [value];
+  return operator === "in" || operator === "nin" ? value.split(",").filter((part) => part !== "") : [];
 }
 
 function equals(column: Column, texts: readonly string[], negated: boolean): EqualsCondition {
@@ -121,6 +123,24 @@ export function equalOperand(column: Column, text: string): string | null {
       // No stored time equals one out of range (`-`, `~`), but a text stored before the field became a date might.
       return time !== null && STORABLE_TIME.test(time) ? time : null;
     }
+  }
+}
+
+/** Whether a text can be read as a value of the column's type. */
+export function isReadable(column: Column, text: string): boolean {
+  switch (column.type) {
+    case "number":
+      return readNumber(text) !== null;
+    case "boolean":
+      return readBoolean(text) !== null;
+    case "relation":
+      return readUuid(text) !== null;
+    case "date":
+    case "datetime":
+    case "timestamp":
+      return readTimestamp(text) !== null;
+    default:
+      return true;
   }
 }
 

@@ -103,7 +103,7 @@ function planList(type: ContentType, parameters: RequestParameters): ListPlan | 
   const conditions = planConditions(type, parameters.filters);
   if (isRefusal(conditions)) return conditions;
   const sort = parameters.sort === undefined ? defaultSort(type) : readSort(type, parameters.sort);
-  if (sort === null) return badSort(type);
+  if (sort === null) return badSort(type, parameters.sort ?? "");
   const pages = planPages(parameters, defaultPerPage(type));
   if (isRefusal(pages)) return pages;
   const shown = planShown(type, parameters.fields, shownOfList);
@@ -114,7 +114,7 @@ function planSearch(type: ContentType, parameters: RequestParameters): SearchPla
   const conditions = planConditions(type, parameters.filters);
   if (isRefusal(conditions)) return conditions;
   const sort = parameters.sort === undefined ? null : readSort(type, parameters.sort);
-  if (parameters.sort !== undefined && sort === null) return badSort(type);
+  if (parameters.sort !== undefined && sort === null) return badSort(type, parameters.sort);
   const pages = planPages(parameters, DEFAULT_PER_PAGE);
   if (isRefusal(pages)) return pages;
   const shown = planShown(type, parameters.fields, shownOfSearch);

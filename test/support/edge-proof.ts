@@ -47,6 +47,7 @@ const HEADERS = [
   "access-control-allow-methods",
   "access-control-allow-headers",
   "access-control-max-age",
+  "timing-allow-origin",
   "x-request-warning",
   "retry-after",
   "allow",

@@ -14,7 +14,7 @@ const COMPARISONS: readonly Operator[] = ["gt", "gte", "lt", "lte"];
 
 /** The first fault in the contract's order; `undefined` without a fault. */
 export function filterFault(type: BundleType, filters: readonly ModelFilter[]): Fault | undefined {
-  const fields = new Set(filters.map(({ field, name }) => (field === null ? `name ${name}` : `field ${field}`)));
+  const fields = new Set(filters.map(({ field }) => field).filter((field) => field !== null));
   if (fields.size > 10) return { code: "TOO_MANY_FILTERS", parameter: "filter" };
   const unknown = filters.find((filter) => !isFilterable(type, filter.field));
   if (unknown) return { code: "INVALID_FILTER", parameter: unknown.name };
@@ -27,6 +27,16 @@ export function filterFault(type: BundleType, filters: readonly ModelFilter[]): 
 
 export function isFilterable(type: BundleType | undefined, field: string | null): boolean {
   return type?.filterable_fields.some((name) => name === field) ?? false;
+}
+
+/** Whether a value of an equality cannot be read as the type of its filterable field: then no entry has it. */
+export function isUnreadable(type: BundleType | undefined, { field, operator, value }: ModelFilter): boolean {
+  if (type === undefined || !isFilterable(type, field) || operator === null) return false;
+  const isList = operator === "in" || operator === "nin";
+  if (!isList && operator !== "eq" && operator !== "neq") return false;
+  const column = columnOf(type, field);
+  const parts = isList ? value.split(",").filter((part) => part !== "") : [value];
+  return parts.some((part) => equalityKey(column, part) === undefined);
 }
 
 function hasOrder(type: BundleType, filter: ModelFilter): boolean {

@@ -265,7 +265,7 @@ describe("filters", () => {
     ["a hexadecimal number equals nothing", "filter[year]=0x7e4", ""],
     ["a boolean has four spellings", "filter[live]=1", "A"],
     ["a boolean has four spellings", "filter[live]=false", "B"],
-    ["a boolean has four spellings", "filter[live]=TRUE", ""],
+    ["a boolean is read in any case", "filter[live]=TRUE", "A"],
     ["a date equals the same day", "filter[day]=2026-01-20", "A"],
     ["an instant equals the date of its UTC day", "filter[day]=2026-01-21T00:30%2B01:00", "A"],
     [

@@ -25,6 +25,7 @@ import {
   defaultSort,
   filterFault,
   isFilterable,
+  isUnreadable,
   keepMatching,
   readSort,
   sortEntries,
@@ -56,6 +57,7 @@ export type ModelHeaders = {
   "access-control-allow-methods"?: string;
   "access-control-allow-headers"?: string;
   "access-control-max-age"?: string;
+  "timing-allow-origin"?: string;
 };
 
 export type ModelAnswer = {
@@ -84,7 +86,7 @@ type Question = { filters: ModelFilter[]; sort: ModelSort | undefined; page: big
 
 type Known = { owner: Owner; type: BundleType; parameters: ModelParameters };
 
-/** What follows from the shape of a request to a known app: counting, caching, the warning about `like`. */
+/** What follows from the shape of a request to a known app: counting, caching, the warnings. */
 type Shape = { counted: boolean; isSearch: boolean; warns: boolean };
 
 export function ask(bundles: readonly Bundle[], request: ModelRequest, options: ModelOptions): ModelAnswer {
@@ -99,7 +101,8 @@ function preflight(): ModelAnswer {
   const headers: ModelHeaders = {
     "access-control-allow-origin": "*",
     "access-control-allow-methods": "GET, HEAD, OPTIONS",
-    "access-control-allow-headers": "X-App-Key, Accept, If-None-Match",
+    "access-control-allow-headers":
+      "X-App-Key, Accept, Content-Type, If-None-Match, X-Request-Id, traceparent, tracestate",
     "access-control-max-age": "7200",
   };
   return { status: 204, counted: null, body: undefined, headers };
@@ -229,8 +232,14 @@ function refuse(fault: Fault): Outcome {
 /** The table of contract section 5. */
 function shapeOf(bundle: Bundle, route: ModelRoute, parameters: ModelParameters): Shape {
   const isSearch = route.kind === "search";
-  const warns = (isSearch || route.kind === "list") && readFilters(parameters).liked.length > 0;
+  const warns = (isSearch || route.kind === "list") && isWarned(findBundleType(bundle, route.slug), parameters);
   return { counted: isCounted(bundle, route, parameters), isSearch, warns };
+}
+
+/** A warning tells of `like`, and of values of equalities that cannot be read as their field's type. */
+function isWarned(type: BundleType | undefined, parameters: ModelParameters): boolean {
+  const { filters, liked } = readFilters(parameters);
+  return liked.length > 0 || filters.some((filter) => isUnreadable(type, filter));
 }
 
 function isCounted(bundle: Bundle, route: ModelRoute, parameters: ModelParameters): boolean {
@@ -287,7 +296,9 @@ function headersOf(status: number, shape: Shape | undefined): ModelHeaders {
     ...(shape?.warns && { "x-request-warning": true as const }),
     ...(status === 405 && { allow: "GET, HEAD, OPTIONS" }),
     "access-control-allow-origin": "*",
-    "access-control-expose-headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
+    "access-control-expose-headers":
+      "ETag, X-Request-Counted, X-Request-Warning, X-Request-Id, Cache-Status, Retry-After",
+    "timing-allow-origin": "*",
   };
 }
 
