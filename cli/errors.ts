@@ -133,7 +133,9 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
     `The database is read-only (${message}). Use its primary server (--database-url, or DATABASE_URL).`,
   // insufficient_privilege
   "42501": ({ message }) =>
-    `The role of --database-url (DATABASE_URL) lacks a privilege: ${message}. Use the role that ran \`precast migrate\`, or grant this role the privilege.`,
+    /row-level security/.test(message)
+      ? `Row-level security hides rows from the role of --database-url (DATABASE_URL), which would count as deleted (${message}). Give the role BYPASSRLS, or disable row-level security on that table.`
+      : `The role of --database-url (DATABASE_URL) lacks a privilege: ${message}. Use the role that ran \`precast migrate\`, or grant this role the privilege.`,
   [DISK_FULL]: describeFullDisk,
   EADDRINUSE: (error) => {
     const { port } = error as { readonly port?: number };

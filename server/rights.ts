@@ -66,11 +66,15 @@ const LACKING = `SELECT quote_ident(current_user), kind, string_agg(lacking, ', 
   WHERE NOT has_table_privilege(name, needed.right)
 ) AS lacking(kind, lacking, place) GROUP BY kind ORDER BY kind DESC`;
 
+/** The tables of which row-level security hides rows from the role. Every statement that reads them fails. */
+const HIDDEN = `SELECT current_user::text, relname::text FROM pg_class
+WHERE relnamespace = 'precast'::regnamespace AND relrowsecurity AND row_security_active(oid) ORDER BY relname`;
+
 class RightsError extends Error {
-  constructor(role: string, lacking: readonly string[], grants: readonly string[]) {
+  constructor(role: string, fault: string, remedies: readonly string[]) {
     super(
-      `The role ${role} of --database-url (DATABASE_URL) cannot answer requests and count them: it lacks ${lacking.join(", ")}. ` +
-        `Have the owner run ${grants.map((grant) => `GRANT ${grant} TO ${role}`).join("; ")}.`,
+      `The role ${role} of --database-url (DATABASE_URL) cannot answer requests and count them: ${fault}. ` +
+        `Have the owner run ${remedies.join("; ")}.`,
     );
     this.name = "RightsError";
   }
@@ -81,9 +85,19 @@ export async function assertRights(database: Database): Promise<void> {
   const rows = await database.query(
     sql(LACKING, [READ, CALLED, COUNTED.map(([name]) => name), COUNTED.map(([, right]) => right)]),
   );
-  const [first] = rows;
-  if (first === undefined) return;
-  const lacking = rows.map((row) => row[2] as string);
-  const grants = rows.map((row) => GRANTS[row[1] as string] as string);
-  throw new RightsError(first[0] as string, lacking, grants);
+  const [lacking] = rows;
+  if (lacking !== undefined) {
+    const role = lacking[0] as string;
+    const grants = rows.map((row) => `GRANT ${GRANTS[row[1] as string]} TO ${role}`);
+    throw new RightsError(role, `it lacks ${rows.map((row) => row[2]).join(", ")}`, grants);
+  }
+  const hidden = await database.query(sql(HIDDEN));
+  const [table] = hidden;
+  if (table === undefined) return;
+  const names = hidden.map((row) => `precast.${row[1]}`).join(", ");
+  const remedies = hidden.map((row) => `ALTER TABLE precast.${row[1]} DISABLE ROW LEVEL SECURITY`);
+  const role = table[0] as string;
+  throw new RightsError(role, `row-level security hides rows of ${names}`, [
+    `${remedies.join("; ")}, or a superuser ALTER ROLE ${role} BYPASSRLS`,
+  ]);
 }

@@ -15,7 +15,7 @@ import { withDatabase } from "../database.ts";
 import { type Check, type CheckContext, canFix, type Finding, isAdvice, type TypeSize } from "../doctor/check.ts";
 import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "../doctor/content.ts";
 import { indexesCheck, missingIndexesCheck, trigramsCheck } from "../doctor/indexes.ts";
-import { collationsCheck, totalsCheck, triggersCheck } from "../doctor/integrity.ts";
+import { collationsCheck, rowSecurityCheck, totalsCheck, triggersCheck } from "../doctor/integrity.ts";
 import { batchesCheck, countsCheck, journalsCheck } from "../doctor/ledger.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "../doctor/server.ts";
 import { bloatCheck, deadRowsCheck, statisticsCheck } from "../doctor/tables.ts";
@@ -47,6 +47,7 @@ export const doctorCommand = defineCommand({
 
 /** In the order of the report: causes of wrong answers come first, then what slows down every live query. */
 const CHECKS: readonly Check[] = [
+  rowSecurityCheck,
   collationsCheck,
   triggersCheck,
   totalsCheck,

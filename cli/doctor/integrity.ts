@@ -1,4 +1,4 @@
-/** Checks that the database keeps what answers rely on: triggers, collations and totals. */
+/** Checks that the database keeps and shows what answers rely on: rows, triggers, collations and totals. */
 import type { Database } from "../../shared/database/database.ts";
 import {
   type ChangedCollation,
@@ -9,6 +9,25 @@ import {
 import { formatCount } from "../../shared/text.ts";
 import { readRows } from "../database.ts";
 import { type CheckContext, defineCheck, type Found } from "./check.ts";
+
+// Checks that no rows are hidden. Sessions set row_security = off, so that what is hidden is an error.
+
+export const rowSecurityCheck = defineCheck({
+  name: "row-security",
+  gather: ({ database }) =>
+    readRows<{ table: string }>(
+      database,
+      `SELECT relname AS table FROM pg_class WHERE relnamespace = 'precast'::regnamespace AND relrowsecurity ORDER BY relname`,
+    ),
+  judge: (tables: readonly { readonly table: string }[]) =>
+    tables.map(({ table }) => ({
+      subject: `precast.${table}: row-level security`,
+      problem:
+        "Row-level security is on: Precast refuses to read the table as a role from which it may hide rows, because these would count as deleted.",
+      gain: "Builds and servers run as any role that has the rights.",
+      remedy: `Run ALTER TABLE precast.${table} DISABLE ROW LEVEL SECURITY; as the owner of the table, or give BYPASSRLS to the roles that build and serve.`,
+    })),
+});
 
 // Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
 // searches, totals and builds read.
