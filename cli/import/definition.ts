@@ -22,7 +22,7 @@ import {
 } from "../../shared/api/catalog.ts";
 import { matching, optional } from "../../shared/settings/zod.ts";
 import { quote } from "./report.ts";
-import { findFaultyLine, unstorableIn } from "./text.ts";
+import { findFaultyLine, findRepeatedKeys, unstorableIn } from "./text.ts";
 
 export const A_SLUG = "1 to 64 characters from a-z, 0-9, - and _, beginning with a letter or digit";
 
@@ -113,7 +113,15 @@ function readDefinition<T>(
   }
   const { data, error } = schema.safeParse(value, { reportInput: true });
   const unstorable = unstorableIn(json).map(({ fault }) => fault);
-  const faults = [...unstorable, ...shapeFaults(error?.issues ?? [], Object.keys(schema.shape)), ...otherFaults(value)];
+  const repeated = findRepeatedKeys(json, value).map(
+    ({ key, line }) => `has the key ${quote(key)} again on line ${line}`,
+  );
+  const faults = [
+    ...unstorable,
+    ...repeated,
+    ...shapeFaults(error?.issues ?? [], Object.keys(schema.shape)),
+    ...otherFaults(value),
+  ];
   return data !== undefined && faults.length === 0 ? { value: data } : { faults, line: null };
 }
 

@@ -2,7 +2,7 @@
 import type { Field, FieldType } from "../../shared/api/catalog.ts";
 import { isDate, readUuid } from "../../shared/api/value.ts";
 import { quote } from "./report.ts";
-import { unstorableIn } from "./text.ts";
+import { findRepeatedKeys, unstorableIn } from "./text.ts";
 
 /**
  * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as
@@ -41,7 +41,13 @@ export function readEntry(text: string, fields: FieldMap): EntryOrFaults {
     created_at: canonicalTimestamp(line.get("created_at")),
     updated_at: canonicalTimestamp(line.get("updated_at")),
   };
-  const faults = [...lineFaults(line, timestamps), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
+  const repeated = findRepeatedKeys(text, value).map(({ key }) => `has the key ${quote(key)} twice`);
+  const faults = [
+    ...repeated,
+    ...lineFaults(line, timestamps),
+    ...dataFaults(line.get("data"), fields),
+    ...storageFaults(text),
+  ];
   return faults.length > 0 ? { faults } : { entry: makeEntry(text, line, timestamps) };
 }
 

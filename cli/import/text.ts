@@ -1,4 +1,7 @@
-/** Reads JSON as text: finds what PostgreSQL cannot store in it, and the line on which it stops being JSON. */
+/**
+ * Reads JSON as text: finds what PostgreSQL cannot store in it, keys that an object has twice, and the line on which it
+ * stops being JSON.
+ */
 
 // Finds what cannot be stored. Reads tokens, because JSON.parse rounds numbers and keeps only the last value of a
 // repeated key, whereas the database reads every value.
@@ -58,7 +61,7 @@ function* placedTokens(line: string): Generator<{ token: string; depth: number; 
   // `key` is the current key of the line, `field` the current key of the object under it.
   let key: string | null = null;
   let field: string | null = null;
-  for (const token of tokens(line)) {
+  for (const { token } of tokens(line)) {
     if (token === "{" || token === "[") depth++;
     if (token === "}" || token === "]") depth--;
     if (token === ":" && depth === 1) key = JSON.parse(last) as string;
@@ -69,8 +72,8 @@ function* placedTokens(line: string): Generator<{ token: string; depth: number; 
   }
 }
 
-/** Yields the tokens of a valid JSON text, without whitespace. */
-function* tokens(json: string): Generator<string> {
+/** Yields the tokens of a valid JSON text, without whitespace, each with the place behind it. */
+function* tokens(json: string): Generator<{ token: string; end: number }> {
   const plain = /\s*([-+.\w]+|[^"\w\s])?/y;
   for (let at = 0; at < json.length; ) {
     const start = at;
@@ -78,12 +81,65 @@ function* tokens(json: string): Generator<string> {
       plain.lastIndex = at;
       const token = plain.exec(json)?.[1];
       at = plain.lastIndex;
-      if (token !== undefined) yield token;
+      if (token !== undefined) yield { token, end: at };
       continue;
     }
     for (at++; json[at] !== '"'; ) at += json[at] === "\\" ? 2 : 1;
-    yield json.slice(start, ++at);
+    at++;
+    yield { token: json.slice(start, at), end: at };
   }
+}
+
+// Finds keys that an object has more than once: JSON.parse keeps the last value without a word.
+
+type RepeatedKey = { readonly key: string /** From 1. */; readonly line: number };
+
+/** The keys that an object in a valid JSON text has again. `value` is what the text was parsed to. */
+export function findRepeatedKeys(json: string, value: unknown): RepeatedKey[] {
+  return countColons(json) === countMembers(value) ? [] : listRepeatedKeys(json);
+}
+
+/** Each member of an object has one colon outside of strings. Jumps from quote to quote, as most lines are text. */
+function countColons(json: string): number {
+  let colons = 0;
+  for (let at = 0; at < json.length; ) {
+    const quote = json.indexOf('"', at);
+    const stop = quote < 0 ? json.length : quote;
+    for (; at < stop; at++) if (json[at] === ":") colons++;
+    for (at = stop + 1; at < json.length && json[at] !== '"'; at++) if (json[at] === "\\") at++;
+    at++;
+  }
+  return colons;
+}
+
+function countMembers(value: unknown): number {
+  let members = 0;
+  const open = [value];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (typeof one !== "object" || one === null) continue;
+    const inner = Object.values(one);
+    if (!Array.isArray(one)) members += inner.length;
+    for (const each of inner) open.push(each);
+  }
+  return members;
+}
+
+function listRepeatedKeys(json: string): RepeatedKey[] {
+  const found: RepeatedKey[] = [];
+  const keys: Set<string>[] = [];
+  let last = "";
+  for (const { token, end } of tokens(json)) {
+    if (token === "{" || token === "[") keys.push(new Set());
+    if (token === "}" || token === "]") keys.pop();
+    if (token === ":") {
+      const key = JSON.parse(last) as string;
+      if (keys.at(-1)?.has(key)) found.push({ key, line: json.slice(0, end).split("\n").length });
+      keys.at(-1)?.add(key);
+    }
+    last = token;
+  }
+  return found;
 }
 
 // Finds the line on which a text stops being JSON. The error of JSON.parse does not always name the position: that

@@ -298,6 +298,22 @@ const REFUSED: [string, () => Files, string][] = [
     'has an unknown key "media_url"; the keys are key, name, media_base_url',
   ),
   refusedApp("the key __proto__ in app.json", '{"key":"a","name":"","__proto__":1}', 'has an unknown key "__proto__"'),
+  refusedApp("a key twice in app.json", '{"key":"a","name":"",\n"key":"a"}', 'has the key "key" again on line 2'),
+  [
+    "a key twice in a type",
+    () => {
+      const files = bundle();
+      const type = String(files["content_types/posts.json"]).replace("{", '{"name":"x",');
+      return { ...files, "content_types/posts.json": type };
+    },
+    'content_types/posts.json: has the key "name" again on line 1',
+  ],
+  refusedData("a field twice", '{"title":"a: b","title":"a: b"}', 'has the key "title" twice'),
+  refusedData(
+    "a key twice deep in a value",
+    '{"title":"\\":","extra":{"a":[{"b":1},{"b":1,"\\u0062":2}]}}',
+    'has the key "b" twice',
+  ),
   refusedApp(
     "a media address without a scheme",
     { ...APP, media_base_url: "/media" },
