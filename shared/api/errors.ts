@@ -1,6 +1,6 @@
 /** Defines all refusals: code, status, message. A refusal is returned, never thrown. Source: contract.md section 6. */
 import { findNearest } from "../text.ts";
-import { APP_KEY, type ContentType, findField, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
+import { APP_KEY, type ContentType, findColumn, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
 
 const STATUS = {
   BAD_REQUEST: 400,
@@ -75,11 +75,11 @@ function refuse(code: RefusalCode, message: string, parameter: string | null = n
   return { kind: "refusal", code, message, parameter };
 }
 
-/** The beginning of a sentence about a name that is not one of `allowed`: `'titel' is no`, `'body' is a rich_text field and no`. */
-function describeName(type: ContentType, name: string, allowed: readonly string[]): string {
-  const field = allowed.includes(name) ? undefined : findField(type, name);
-  if (field === undefined) return `${quote(name)} is no`;
-  return `${quote(name)} is a ${field.multiple ? "multiple " : ""}${field.type} field and no`;
+/** Says that a name is none of `allowed`, the fields of a kind, and which one it may stand for. */
+function describeMiss(type: ContentType, name: string, kind: "filterable" | "sortable", allowed: readonly string[]) {
+  return findColumn(type, name) === undefined
+    ? `${quote(name)} is no ${kind} field of '${type.slug}'.${suggest(name, allowed)}`
+    : `${quote(name)} is a field of '${type.slug}', but not a ${kind} one.`;
 }
 
 function suggest(name: string, allowed: readonly string[]): string {
@@ -87,12 +87,9 @@ function suggest(name: string, allowed: readonly string[]): string {
   return nearest === null ? "" : ` Did you mean ${nearest}?`;
 }
 
-/** Characters of a name from a URL that a message repeats. */
-const MAX_QUOTED = 64;
-
+/** Repeats a name from a URL only where it could be one: a message never carries other text of a client. */
 function quote(name: string): string {
-  const characters = [...name];
-  return `'${characters.slice(0, MAX_QUOTED).join("")}${characters.length > MAX_QUOTED ? "…" : ""}'`;
+  return /^[\w.-]{1,64}$/.test(name) ? `'${name}'` : "That";
 }
 
 /** The client did not send HTTP that this server understands. `fault` says what is wrong, as a sentence. */
@@ -155,7 +152,7 @@ export function badFilter(type: ContentType, field: string | null, parameter: st
   const fault =
     field === null
       ? "A filter is filter[field]=value or filter[field][operator]=value."
-      : `${describeName(type, field, allowed)} filterable field of '${slug}'.${suggest(field, allowed)}`;
+      : describeMiss(type, field, "filterable", allowed);
   const names = allowed.length === 0 ? "It has none." : `Filterable fields of '${slug}': ${allowed.join(", ")}.`;
   return refuse("INVALID_FILTER", `${fault} ${names}`, parameter);
 }
@@ -175,7 +172,7 @@ export function badSort(type: ContentType, sort: string): Refusal {
   const fault =
     field === "" || field.includes(",") || sort.length > MAX_SORT_LENGTH
       ? rule
-      : `${describeName(type, field, allowed)} sortable field of '${type.slug}'.${suggest(field, allowed)}`;
+      : describeMiss(type, field, "sortable", allowed);
   return refuse("INVALID_SORT", `${fault} Sortable fields of '${type.slug}': ${allowed.join(", ")}.`, "sort");
 }
 
