@@ -12,6 +12,7 @@ const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const { argv, env, stdout, stderr } = process;
 const [, , ...args] = argv;
 const [asked] = args;
+const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 if (major > 20 || (major === 20 && minor >= 19)) {
   await run();
@@ -23,6 +24,7 @@ if (major > 20 || (major === 20 && minor >= 19)) {
 /** Runs the command that the arguments name. */
 async function run(): Promise<void> {
   const outputError = watchOutput();
+  refuseDefaults();
   process.exitCode = asked === "--version" || asked === "-V" ? printVersion() : await runProgram();
   if (asked === "serve" || asked === "watch") {
     // These run until they are stopped: output that nobody reads must not keep them from ending then.
@@ -37,6 +39,19 @@ async function run(): Promise<void> {
     const rest = "Everything else was done, unless an error above says otherwise";
     stderr.write(`The output could not be written (${error.message}). ${rest}.\n`);
   });
+}
+
+/**
+ * Node.js would open a debugger at SIGUSR1, and SIGUSR2 would end the process. To the first process of a container the
+ * system sends no default effect, so a command that does not wait for `stopped` would ignore being stopped.
+ */
+function refuseDefaults(): void {
+  for (const signal of ["SIGUSR1", "SIGUSR2"]) process.on(signal, () => {});
+  if (process.pid === 1) for (const signal of STOP_SIGNALS) process.on(signal, exitBySignal);
+}
+
+function exitBySignal(signal: NodeJS.Signals): void {
+  process.exit(128 + constants.signals[signal]);
 }
 
 function printVersion(): number {
@@ -69,16 +84,15 @@ function watchOutput(): () => Error | null {
  * second SIGHUP has none: of a terminal that is closed, both the system and the shell may send one.
  */
 function stopped(): Promise<void> {
-  const signals = ["SIGTERM", "SIGINT"] as const;
   return new Promise((resolve) => {
     const stop = () => {
-      for (const signal of signals) {
+      for (const signal of STOP_SIGNALS) {
         process.removeListener(signal, stop);
-        // The default effect does not exist for the first process of a container.
-        if (process.pid === 1) process.on(signal, () => process.exit(128 + constants.signals[signal]));
+        if (process.pid === 1) process.on(signal, exitBySignal);
       }
       resolve();
     };
-    for (const signal of [...signals, "SIGHUP"]) process.on(signal, stop);
+    for (const signal of STOP_SIGNALS) process.removeListener(signal, exitBySignal);
+    for (const signal of [...STOP_SIGNALS, "SIGHUP"]) process.on(signal, stop);
   });
 }

@@ -7,7 +7,11 @@ import { flag, integer, matching, optional, several } from "./zod.ts";
 
 /** Separated by blanks, not commas: a password in a URL may contain a comma, but no blank. */
 const postgresUrls = () => several(/\s+/, postgresUrl()).default([]);
-const host = () => matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
+/** An IPv6 address may stand in brackets, as it does in a URL. */
+const host = () =>
+  matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::").transform((text) =>
+    text.replace(/^\[(.*)\]$/, "$1"),
+  );
 /** Not only blanks, which would be sent as an empty header. */
 const header = () => matching(/^(?=.*\S)[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
 

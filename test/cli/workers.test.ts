@@ -22,7 +22,7 @@ import {
   UNREACHABLE_URL,
 } from "../support/cli.ts";
 import { readExposition } from "../support/exposition.ts";
-import { NAMESPACE, NO_NAMESPACE, unlessLacking } from "../support/root.ts";
+import { childrenOf, NAMESPACE, NO_NAMESPACE, unlessLacking } from "../support/root.ts";
 import { ask, ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { openWire } from "../support/wire.ts";
@@ -31,14 +31,6 @@ const asShop = { appKey: SHOP };
 const FREE = "/api/v1/posts";
 const COUNTED = "/api/v1/posts?per_page=1";
 const ROUNDS = 12;
-
-function childrenOf({ pid }: { readonly pid: number }): number[] {
-  const text = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
-  const rows = text.split("\n").map((line) => line.trim().split(/\s+/));
-  return rows.flatMap(([child, parent, state]) =>
-    Number(parent) === pid && !state?.startsWith("Z") ? [Number(child)] : [],
-  );
-}
 
 function isThere(pid: number): boolean {
   return signal(pid, 0);

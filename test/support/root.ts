@@ -1,5 +1,5 @@
-/** What only root may do on Linux, and in most containers not even root: mount a disk, make a namespace. */
-import { spawnSync } from "node:child_process";
+/** What Linux alone tells of processes, and what only root may do there: mount a disk, make a namespace. */
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,6 +30,15 @@ export const NO_OVERLAY =
     }
   });
 export const NO_NAMESPACE = lackOf(() => run([...NAMESPACE, "true"]));
+
+/** The ids of the processes that a process has started and that have not ended. */
+export function childrenOf({ pid }: { readonly pid: number }): number[] {
+  const text = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
+  const rows = text.split("\n").map((line) => line.trim().split(/\s+/));
+  return rows.flatMap(([child, parent, state]) =>
+    Number(parent) === pid && !state?.startsWith("Z") ? [Number(child)] : [],
+  );
+}
 
 /** A test's title, with the reason why it is skipped where there is one. */
 export function unlessLacking(lack: string | null, name: string): string {
