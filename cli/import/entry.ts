@@ -43,10 +43,10 @@ export function readEntry(text: string, fields: FieldMap): EntryOrFaults {
   };
   const repeated = findRepeatedKeys(text, value).map(({ key }) => `has the key ${quote(key)} twice`);
   const faults = [
-    ...repeated,
     ...lineFaults(line, timestamps),
     ...dataFaults(line.get("data"), fields),
     ...storageFaults(text),
+    ...repeated,
   ];
   return faults.length > 0 ? { faults } : { entry: makeEntry(text, line, timestamps) };
 }

@@ -100,9 +100,11 @@ export async function assertWritable(folder: string): Promise<void> {
 
 /** Creates the folder and its parents, and writes the directory entries of those that were not there to disk. */
 export async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
+  const path = resolve(folder);
+  // As long as the path that was given: that of a relative one would be shorter than all its parents.
+  const first = await mkdir(path, { recursive: true });
   if (first === undefined) return;
-  for (let made = resolve(folder); made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
+  for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }
 
 /** Writes a file or a folder to disk, opened with these flags. */
