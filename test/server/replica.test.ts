@@ -132,8 +132,8 @@ test("a query that a recovery conflict cancels fails as unavailable, and the nex
   try {
     await rowsOf(primary, "CREATE TABLE passing AS SELECT 1 AS one");
     await caughtUp(replicaSet, near);
-    const asked = database.query(sql("SELECT pg_sleep(30)::text FROM passing")).catch((error: unknown) => error);
-    const runs = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FROM passing' AND wait_event = 'PgSleep'";
+    const asked = database.query(sql("SELECT pg_sleep(30)::text FROM public.passing")).catch((error: unknown) => error);
+    const runs = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FROM public.passing' AND wait_event = 'PgSleep'";
     await until("the query to run", async () => (await rowsOf(near, runs)).length > 0);
     await rowsOf(primary, "DROP TABLE passing");
     expect(await asked).toMatchObject({ reason: "unavailable", code: "40001" });
@@ -171,21 +171,26 @@ async function lockEverywhere(holder: Client): Promise<void> {
 
 test("a replica with another version of ICU is not used, because its indexes have the primary's order", async () => {
   const { primary, near } = replicaSet.urls;
-  // Simulates another version of ICU: the URL below puts this function before the built-in one.
+  // Simulates another version of ICU, for sessions with a setting that the URL below makes.
   await rowsOf(
     primary,
-    `CREATE SCHEMA other; CREATE FUNCTION other.pg_collation_actual_version(oid) RETURNS text
-    LANGUAGE sql AS $$ SELECT '1.1' $$`,
+    `SET allow_system_table_mods = on; ALTER FUNCTION pg_catalog.pg_collation_actual_version(oid) RENAME TO real_version;
+    CREATE FUNCTION pg_catalog.pg_collation_actual_version(collation_id oid) RETURNS text LANGUAGE sql
+    AS $$ SELECT coalesce(current_setting('test.icu', true), pg_catalog.real_version(collation_id)) $$`,
   );
   await caughtUp(replicaSet, near);
   const reordered = new URL(near);
-  reordered.searchParams.set("options", "-c search_path=other,pg_catalog");
+  reordered.searchParams.set("options", "-c test.icu=1.1");
   const server = await serve(replicaSet, [reordered.href, near]);
   await server.ready(false, true);
   expect(await server.title()).toBeTypeOf("string");
   expect(await server.answered()).toEqual({ primary: 0, "replica-1": 0, "replica-2": 1 });
   expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is not used: it has a different ICU version/)]);
-  await rowsOf(primary, "DROP SCHEMA other CASCADE");
+  await rowsOf(
+    primary,
+    `SET allow_system_table_mods = on; DROP FUNCTION pg_catalog.pg_collation_actual_version(oid);
+    ALTER FUNCTION pg_catalog.real_version(oid) RENAME TO pg_collation_actual_version`,
+  );
 });
 
 describe("a replica that falls behind", () => {
