@@ -37,7 +37,7 @@ const refusals = new WeakMap<Refusal, Map<string, EncodedResponse>>();
  * built once for each set of headers that it can have. `context` is null when the app is not known.
  */
 export function encodeRefusal(refusal: Refusal, context: RequestContext | null, tagged = false): EncodedResponse {
-  const isSpecial = context === null || context.warnings.length > 0;
+  const isSpecial = context === null || context.warning !== null;
   if (isSpecial || !isTemporary(refusal)) return encodeResponse(refusalAnswer(refusal, context, tagged));
   const ways = refusals.get(refusal) ?? new Map<string, EncodedResponse>();
   const { price, fromTree } = context;

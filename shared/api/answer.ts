@@ -3,7 +3,6 @@ import { hash } from "node:crypto";
 import { type App, type ContentType, searchableFields, TYPE_SLUG } from "./catalog.ts";
 import { findStatus, type Refusal, retryAfter } from "./errors.ts";
 import { type FreeEquivalent, isCountedShape, type Price } from "./pricing.ts";
-import { joinWarnings } from "./warning.ts";
 
 export type Answer = {
   readonly status: number;
@@ -43,7 +42,8 @@ export type RequestContext = {
   /** How this counted request could have been free; null when it could not, or is free. */
   readonly freeEquivalent: FreeEquivalent | null;
   readonly fromTree: boolean;
-  readonly warnings: readonly string[];
+  /** Value of the header X-Request-Warning; null without one. */
+  readonly warning: string | null;
 };
 
 const CORS = {
@@ -110,11 +110,11 @@ export function refusalAnswer(refusal: Refusal, context: RequestContext | null, 
   return { status, headers, body: errorBody(refusal) };
 }
 
-function contextHeaders({ price, fromTree, warnings }: RequestContext): Record<string, string> {
+function contextHeaders({ price, fromTree, warning }: RequestContext): Record<string, string> {
   return {
     "X-Request-Counted": String(price.counted),
     "Cache-Status": cacheStatus(price, fromTree),
-    ...(warnings.length === 0 ? {} : { "X-Request-Warning": joinWarnings(warnings) }),
+    ...(warning === null ? {} : { "X-Request-Warning": warning }),
   };
 }
 

@@ -38,7 +38,7 @@ import {
   priceRequest,
 } from "./pricing.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
-import { findWarnings } from "./warning.ts";
+import { findWarning } from "./warning.ts";
 
 /** The client has disconnected, so nobody waits for the answer. */
 export class ClientGone extends Error {
@@ -111,7 +111,7 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
 
   const { app, tree } = known;
   const resolved = before?.app === app ? before : resolveRequest(app, request);
-  const { price, freeEquivalent, warnings, plan } = resolved;
+  const { price, freeEquivalent, warning, plan } = resolved;
   const result = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
     : await answerPlan(resolved, plan, tree, { sources, gone, since, isLast: restartsLeft === 0 });
@@ -122,7 +122,7 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
     sources.resolvedRequests?.keep(raw, resolved);
   const { route } = request;
   const type = route.kind === "catalog" ? null : route.slug;
-  const context = { appKey: app.key, type, price, freeEquivalent, fromTree, warnings };
+  const context = { appKey: app.key, type, price, freeEquivalent, fromTree, warning };
   return isRefusal(outcome)
     ? { kind: "refused", refusal: outcome, context }
     : { kind: "found", body: outcome, context, isCurrent };
@@ -267,7 +267,8 @@ export type ResolvedRequest = {
   readonly plan: Plan | Refusal;
   /** How a counted request could have been free; null when it could not, or is free. */
   readonly freeEquivalent: FreeEquivalent | null;
-  readonly warnings: readonly string[];
+  /** As in RequestContext. */
+  readonly warning: string | null;
 };
 
 export function resolveRequest(app: App, request: ApiRequest): ResolvedRequest {
@@ -280,6 +281,6 @@ export function resolveRequest(app: App, request: ApiRequest): ResolvedRequest {
     price,
     plan: planRequest(request, type),
     freeEquivalent: findFreeEquivalent(request, type),
-    warnings: findWarnings(request, type),
+    warning: findWarning(request, type),
   };
 }

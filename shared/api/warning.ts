@@ -22,13 +22,18 @@ const KIND: { readonly [type in Column["type"]]?: string } = {
   relation: "UUID",
 };
 
-/** A warning for each filter with `like`, and for each value that nothing can equal, in the order of the URL. */
-export function findWarnings({ likeFields, parameters }: ApiRequest, type: ContentType | undefined): readonly string[] {
+/**
+ * The value of the header: a warning for each filter with `like`, and for each value that nothing can equal, in the order
+ * of the URL. Null without any.
+ */
+export function findWarning({ likeFields, parameters }: ApiRequest, type: ContentType | undefined): string | null {
   const dropped = likeFields.map((field) => {
     const name = encode(field, /./gsu);
     return `filter[${name}][like] was ignored, use filter[${name}][contains]`;
   });
-  return type === undefined ? dropped : [...dropped, ...parameters.filters.flatMap((one) => warnOfFilter(type, one))];
+  const unreadable = type === undefined ? [] : parameters.filters.flatMap((one) => warnOfFilter(type, one));
+  const warnings = [...dropped, ...unreadable];
+  return warnings.length === 0 ? null : joinWarnings(warnings);
 }
 
 function warnOfFilter(type: ContentType, { field, operator, parameter, value }: Filter): string[] {
@@ -39,8 +44,8 @@ function warnOfFilter(type: ContentType, { field, operator, parameter, value }: 
   return unreadable.map((text) => `${parameter}: "${encode(text, /[^ -~]|["%;]/gu)}" is no ${kind}`);
 }
 
-/** The value of the header. Counts the warnings for which it has no space. */
-export function joinWarnings(warnings: readonly string[]): string {
+/** Counts the warnings for which the header has no space. */
+function joinWarnings(warnings: readonly string[]): string {
   const shown: string[] = [];
   let left = MAX_SIZE;
   for (const warning of warnings) {
