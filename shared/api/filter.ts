@@ -106,6 +106,26 @@ const STORABLE_TIME = /^(?!0000)\d/;
 
 /** The canonical spelling for equality; null when no entry can equal the value. */
 export function equalOperand(column: Column, text: string): string | null {
+  const value = spellValue(column, text);
+  switch (column.type) {
+    case "date":
+    case "datetime":
+    case "timestamp":
+      // No stored time equals one out of range (`-`, `~`), but a text stored before the field became a date might.
+      return value !== null && STORABLE_TIME.test(value) ? value : null;
+    default:
+      // PostgreSQL cannot store U+0000, so no stored text equals one that contains it.
+      return value?.includes("\0") ? null : value;
+  }
+}
+
+/** Whether a text can be read as a value of the column's type. */
+export function isReadable(column: Column, text: string): boolean {
+  return spellValue(column, text) !== null;
+}
+
+/** The canonical spelling of a value of the column's type; null when the text cannot be read as one. */
+function spellValue(column: Column, text: string): string | null {
   switch (column.type) {
     case "number":
       return spell(readNumber(text), String);
@@ -113,34 +133,12 @@ export function equalOperand(column: Column, text: string): string | null {
       return spell(readBoolean(text), String);
     case "relation":
       return readUuid(text);
-    case "text":
-    case "select":
-    case "media":
-      // PostgreSQL cannot store U+0000, so no stored text equals one that contains it.
-      return text.includes("\0") ? null : text;
-    default: {
-      const time = timeOperand(column, text);
-      // No stored time equals one out of range (`-`, `~`), but a text stored before the field became a date might.
-      return time !== null && STORABLE_TIME.test(time) ? time : null;
-    }
-  }
-}
-
-/** Whether a text can be read as a value of the column's type. */
-export function isReadable(column: Column, text: string): boolean {
-  switch (column.type) {
-    case "number":
-      return readNumber(text) !== null;
-    case "boolean":
-      return readBoolean(text) !== null;
-    case "relation":
-      return readUuid(text) !== null;
     case "date":
     case "datetime":
     case "timestamp":
-      return readTimestamp(text) !== null;
+      return timeOperand(column, text);
     default:
-      return true;
+      return text;
   }
 }
 
