@@ -1,7 +1,6 @@
 /** Rows that a role may not see are an error, and never count as deleted. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPlace, type Place, shop } from "../support/cli.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -10,17 +9,14 @@ const ROLE = `limited_${process.pid}`;
 
 let store: Store;
 let place: Place;
-let client: Client;
 let asRole: { readonly DATABASE_URL: string };
 
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  client = new Client({ connectionString: store.url ?? "" });
-  await client.connect();
   await place.import(shop());
   await place.call("build");
-  await client.query(`CREATE ROLE ${ROLE} LOGIN; GRANT USAGE ON SCHEMA precast TO ${ROLE};
+  await store.database.execute(`CREATE ROLE ${ROLE} LOGIN; GRANT USAGE ON SCHEMA precast TO ${ROLE};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA precast TO ${ROLE};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA precast TO ${ROLE};
     ALTER TABLE precast.entries ENABLE ROW LEVEL SECURITY`);
@@ -30,8 +26,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await place.close();
-  await client.query(`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`);
-  await client.end();
+  await store.database.execute(`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`);
   await store.close();
 });
 
@@ -52,14 +47,14 @@ test("serve does not start, names the table, and starts after what it says", asy
   const { code, stderr } = await place.run("serve --port 0", asRole);
   expect([code, stderr]).toEqual([1, expect.stringContaining("row-level security hides rows of precast.entries")]);
   expect(stderr).toContain("ALTER TABLE precast.entries DISABLE ROW LEVEL SECURITY");
-  await client.query("ALTER TABLE precast.entries DISABLE ROW LEVEL SECURITY");
+  await store.database.execute("ALTER TABLE precast.entries DISABLE ROW LEVEL SECURITY");
   const server = await place.serve("", asRole);
   expect(await server.stop()).toMatchObject({ code: 0 });
-  await client.query("ALTER TABLE precast.entries ENABLE ROW LEVEL SECURITY");
+  await store.database.execute("ALTER TABLE precast.entries ENABLE ROW LEVEL SECURITY");
 });
 
 test("doctor finds it on every table of the schema", async () => {
-  await client.query("ALTER TABLE precast.value_counts ENABLE ROW LEVEL SECURITY");
+  await store.database.execute("ALTER TABLE precast.value_counts ENABLE ROW LEVEL SECURITY");
   const { code, stdout } = await place.call("doctor --json");
   expect(code).toBe(2);
   const { findings } = JSON.parse(stdout) as { findings: { check: string; subject: string }[] };
