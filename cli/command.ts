@@ -10,7 +10,7 @@ export const DIFFERENT = 2;
 export type Context = {
   readonly terminal: Terminal;
   readonly now: () => Date;
-  /** Resolves when the process is told to stop (stop-signals.ts). */
+  /** Resolves when the process is told to stop (main.ts). */
   readonly stopped: () => Promise<void>;
 };
 

@@ -1,4 +1,6 @@
-/** Secrets are settings that only the environment can set. Keeps them, and passwords in addresses, out of what a command prints. */
+/**
+ * Keeps secrets out of what a command prints: the settings that only the environment can set, and passwords in addresses.
+ */
 import { SETTINGS, type SettingName } from "../shared/config.ts";
 
 /** Help text for the settings that can be set only in the environment. */

@@ -6,7 +6,7 @@ import { findRepeatedKeys, unstorableIn } from "./text.ts";
 
 /**
  * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as
- * 9007199254740993 exactly, JSON.parse does not. The timestamps are canonical (instant.ts), the id is in lower case.
+ * 9007199254740993 exactly, JSON.parse does not. The timestamps are canonical (parseTimestamp), the id is in lower case.
  * `published_at` is null for a draft without that timestamp.
  */
 export type Entry = {
@@ -155,21 +155,21 @@ function valueFault({ type, required, multiple }: Field, value: unknown): string
 
 // Reads the timestamps of a bundle. `precast.instant` in 0002_values.sql must accept the same texts.
 
-const INSTANT =
+const TIMESTAMP =
   /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+-](?:0\d|1[0-5]):[0-5]\d))$/;
 
 /**
- * The timestamp in UTC, cut off at the millisecond: `2026-01-20T15:30:00.000Z`. Null when the text is not a timestamp with
+ * The time in UTC, cut off at the millisecond: `2026-01-20T15:30:00.000Z`. Null when the text is not a timestamp with
  * an offset or `Z`, or lies outside of the years 1 to 9999 of UTC.
  */
 function parseTimestamp(text: string): string | null {
-  const [, day = "", time, second = "00", fraction = "", offset = "+00:00"] = INSTANT.exec(text) ?? [];
+  const [, day = "", time, second = "00", fraction = "", offset = "+00:00"] = TIMESTAMP.exec(text) ?? [];
   if (!isDate(day)) return null;
   const local = `${day}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
   // Most timestamps are in UTC already, and a Date takes ten times as long as the rest of this function.
   if (offset.endsWith("00:00")) return `${local}Z`;
-  const canonicalTimestamp = new Date(`${local}${offset}`);
+  const inUtc = new Date(`${local}${offset}`);
   // On the first and the last day of that range, an offset can lead to a year outside of it.
-  const year = canonicalTimestamp.getUTCFullYear();
-  return year < 1 || year > 9999 ? null : canonicalTimestamp.toISOString();
+  const year = inUtc.getUTCFullYear();
+  return year < 1 || year > 9999 ? null : inUtc.toISOString();
 }

@@ -3,8 +3,7 @@
  * stops being JSON.
  */
 
-// Finds what cannot be stored. Reads tokens, because JSON.parse rounds numbers and keeps only the last value of a
-// repeated key, whereas the database reads every value.
+// Finds what cannot be stored. Reads tokens, because JSON.parse rounds numbers.
 
 /** U+0000, or half of a surrogate pair. With the flag `u`, a whole pair is one character and does not match. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
@@ -92,7 +91,8 @@ function* tokens(json: string): Generator<{ token: string; end: number }> {
 
 // Finds keys that an object has more than once: JSON.parse keeps the last value without a word.
 
-type RepeatedKey = { readonly key: string /** From 1. */; readonly line: number };
+/** `line` counts from 1. */
+type RepeatedKey = { readonly key: string; readonly line: number };
 
 /** The keys that an object in a valid JSON text has again. `value` is what the text was parsed to. */
 export function findRepeatedKeys(json: string, value: unknown): RepeatedKey[] {

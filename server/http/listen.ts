@@ -38,7 +38,7 @@ export async function listen(
     requestTimeout: limits.request,
     keepAliveTimeout: limits.idle,
     connectionsCheckingInterval: Math.min(1_000, limits.headers),
-    // Three times what is allowed, so that a request that is too large reaches the check in fault.ts, which says what
+    // Three times what is allowed, so that a request that is too large reaches the check in malformed.ts, which says what
     // is too long. Less than node:http reads at once: of an even larger request, the first read shows whether the
     // target is too long.
     maxHeaderSize: MAX_TARGET_SIZE + 2 * MAX_HEADERS_SIZE,

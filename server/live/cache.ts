@@ -1,6 +1,6 @@
 /**
- * Answers of the database that are kept in memory, each with the version of the content that it was made from. A content version
- * identifies the current state of all entries of some types, and reading it is cheap: it needs no look at the entries.
+ * Answers of the database that are kept in memory, each with the version of its content. A content version identifies the
+ * current state of all entries of some types, and reading it is cheap: it needs no look at the entries.
  */
 import type { Body } from "../../shared/api/answer.ts";
 import type { App } from "../../shared/api/catalog.ts";

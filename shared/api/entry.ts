@@ -49,7 +49,7 @@ function mediaUrl(app: App, value: string): string {
 // Reads an entry from a database row and renders its values as JSON texts. Source: shared/contract.md section 2.
 
 /**
- * An entry that entryColumns (sql/column.ts) has selected. `data` and `rich` (rich text only) are texts of jsonb objects
+ * An entry that entryColumns (sql/columns.ts) has selected. `data` and `rich` (rich text only) are texts of jsonb objects
  * that hold values by field name. Timestamps are spelled as in answers.
  */
 export type EntryRow = {

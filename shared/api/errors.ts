@@ -76,7 +76,12 @@ function refuse(code: RefusalCode, message: string, parameter: string | null = n
 }
 
 /** Says that a name is none of `allowed`, the fields of a kind, and which one it may stand for. */
-function describeMiss(type: ContentType, name: string, kind: "filterable" | "sortable", allowed: readonly string[]) {
+function describeMiss(
+  type: ContentType,
+  name: string,
+  kind: "filterable" | "sortable",
+  allowed: readonly string[],
+): string {
   return findColumn(type, name) === undefined
     ? `${quote(name)} is no ${kind} field of '${type.slug}'.${suggest(name, allowed)}`
     : `${quote(name)} is a field of '${type.slug}', but not a ${kind} one.`;

@@ -1,6 +1,7 @@
 /**
- * Parses the texts of values, as the languages of clients print them: numbers, timestamps, days, booleans and UUIDs. A text that cannot be read gives null. No
- * other code parses them: SQL never casts text from users. Source: shared/contract.md sections 3 and 4.
+ * Parses the texts of values, as the languages of clients print them: numbers, timestamps, days, booleans and UUIDs. A text
+ * that cannot be read gives null. No other code parses them: SQL never casts text from users. Source: shared/contract.md
+ * sections 3 and 4.
  */
 
 const NUMBER = /^-?\d+(\.\d+)?(e[+\- ]?\d+)?$/i;

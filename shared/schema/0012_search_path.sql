@@ -9,7 +9,7 @@ BEGIN
   FOR name IN
     SELECT oid FROM pg_proc
     WHERE pronamespace = 'precast'::regnamespace
-      AND (prorettype = 'trigger'::regtype OR proname IN ('term_keys', 'is_known'))
+      AND (prorettype = 'trigger'::regtype OR proname = 'term_keys')
       AND NOT coalesce(array_to_string(proconfig, ' ') LIKE '%search_path=%', false)
   LOOP
     EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, pg_temp', name);

@@ -104,7 +104,7 @@ export function readCounts(rows: readonly Row[]): Map<string, number> {
 // Builds the query for the content version of content types, which identifies the state of their entries.
 
 /**
- * The content version of the published types among `slugs`: one row with a text that stays the same only while the entries of
+ * The content version of the published types among `slugs`: one row with a text that stays the same only while entries of
  * all of them do (schema/0007_counts.sql). Queries of entries also return it, for the snapshot in which they see them.
  */
 export function contentVersionQuery(appKey: string, slugs: readonly string[]): Query {
@@ -112,7 +112,7 @@ export function contentVersionQuery(appKey: string, slugs: readonly string[]): Q
   return { text, values: [appKey, slugs], recurringPlan: "generic" };
 }
 
-/** SQL of the content version of the row `type`. It contains the slug, because two types may swap slugs, and never a space. */
+/** SQL of the content version of the row `type`. It contains the slug, as two types may swap slugs, and never a space. */
 export function contentVersionSql(typeId: string): string {
   return `(type.slug || ':' || ${typeId} || ':' || (
     SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = ${typeId}))`;

@@ -11,8 +11,8 @@ type EntriesAsked = Pick<EntryPlan, "type" | "populate">;
 /**
  * Finds entries by UUID, and the related entries that `populate` asks for: rows of [place, field, id, data, rich, …,
  * content version], all from one snapshot. The place is the 1-based position in `ids`. An entry has the field '' and comes
- * before its related entries. An extra first row has the place 0 and is the only one with a content version, which covers all
- * types involved. No rows when the type does not exist or is not published.
+ * before its related entries. An extra first row has the place 0 and is the only one with a content version, which covers
+ * all types involved. No rows when the type does not exist or is not published.
  */
 export function entriesQuery(appKey: string, { type, populate }: EntriesAsked, ids: readonly string[]): Query {
   const values = collectValues(appKey, type.slug, ids, listTypes({ type, populate }));

@@ -43,9 +43,9 @@ export type Parts = {
 const MAX_PAGE_BYTES = 500_000_000;
 
 /**
- * Builds a query with one row of [total, content version, page]. The page is one text, which takes less time to send and to
- * read than a row for each entry: readEntryLines reads it. It is null when it holds no entry, and empty
- * when it is too long. No row when the type does not exist or is not published, when its slots have changed, or when it
+ * Builds a query with one row of [total, content version, page]. The page is one text, which takes less time to send and
+ * to read than a row for each entry: readEntryLines reads it. It is null when it holds no entry, and empty when it is too
+ * long. No row when the type does not exist or is not published, when its slots have changed, or when it
  * is no longer small.
  */
 export function pageQuery({ typeId, values, isSmall }: Statement, { tables, page, order, total }: Parts): Query {
