@@ -46,6 +46,8 @@ const READ_ONLY = "25006";
 const TOO_MANY_CONNECTIONS = "53300";
 /** invalid_sql_statement_name, duplicate_prepared_statement: a pooler has switched the server connection. */
 const NOT_PREPARED = ["26000", "42P05"];
+/** What to do about a pooler that loses what a session has set up. */
+export const SESSION_POOLING = "connect to the server directly, or switch the pooler to session pooling";
 /** feature_not_supported */
 const NOT_SUPPORTED = "0A000";
 /**
@@ -69,8 +71,7 @@ function classifyError(error: unknown, late: boolean): unknown {
       : unavailable(error);
   }
   if (NOT_PREPARED.includes(code)) {
-    const remedy = "connect to the server directly, or switch the pooler to session pooling";
-    return new Error(`a pooler with transaction pooling loses prepared statements: ${remedy}`, {
+    return new Error(`a pooler with transaction pooling loses prepared statements: ${SESSION_POOLING}`, {
       cause: error,
     });
   }

@@ -1,4 +1,7 @@
-/** Precast behind PgBouncer in session mode: commands work as they do when they connect to the server itself. */
+/**
+ * Precast behind PgBouncer: in session mode commands work as they do when they connect to the server itself, and what
+ * cannot work in transaction mode says so.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -6,19 +9,26 @@ import { expect, test } from "vitest";
 import { idOf, openPlace, type Place, SHOP, shop } from "../support/cli.ts";
 import { findProgram, freePort, type Running, startProgram } from "../support/edge-program.ts";
 import { openStore } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const BOUNCER = findProgram("pgbouncer");
 /** PgBouncer refuses to run as root: it reads its settings, and then switches to this user. */
 const AS: readonly string[] = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
 
-async function startPooler({ folder }: Place, database: URL, size = 20): Promise<Running> {
+type PoolerOptions = { readonly size?: number; readonly mode?: "session" | "transaction" };
+
+async function startPooler(
+  { folder }: Place,
+  database: URL,
+  { size = 20, mode = "session" }: PoolerOptions = {},
+): Promise<Running> {
   const port = await freePort();
   const file = join(folder, "pgbouncer.ini");
   const { hostname, username, pathname } = database;
   const settings = [
     ...["[databases]", `* = host=${hostname} port=${database.port} user=${username}`],
     ...["[pgbouncer]", "listen_addr = 127.0.0.1", `listen_port = ${port}`, "unix_socket_dir =", "auth_type = any"],
-    ...["pool_mode = session", `default_pool_size = ${size}`],
+    ...[`pool_mode = ${mode}`, `default_pool_size = ${size}`],
   ];
   writeFileSync(file, `${settings.join("\n")}\n`);
   const url = `postgres://${username}@127.0.0.1:${port}${pathname}`;
@@ -66,7 +76,7 @@ test.skipIf(BOUNCER === null)(
   async () => {
     const store = await openStore("postgres");
     const place = openPlace();
-    const pooler = await startPooler(place, new URL(store.url as string), 2);
+    const pooler = await startPooler(place, new URL(store.url as string), { size: 2 });
     try {
       const env = { DATABASE_URL: pooler.url };
       await place.import(shop(), env);
@@ -79,6 +89,38 @@ test.skipIf(BOUNCER === null)(
     } finally {
       await place.close();
       await pooler.stop();
+      await store.close();
+    }
+  },
+);
+
+test.skipIf(BOUNCER === null)(
+  "watch hears changes through a pooler in session mode, and ends when one in transaction mode swallows them",
+  async () => {
+    const store = await openStore("postgres");
+    const place = openPlace();
+    const poolers: Running[] = [];
+    try {
+      await place.import(shop(), { DATABASE_URL: store.url as string });
+      const start = async (mode: "session" | "transaction") => {
+        const pooler = await startPooler(place, new URL(store.url as string), { mode });
+        poolers.push(pooler);
+        return place.start("watch --json", { DATABASE_URL: pooler.url });
+      };
+      const builds = (watch: { output(): { stdout: string } }) => watch.output().stdout.split("\n").length - 1;
+
+      const heard = await start("session");
+      await until("the first build", () => builds(heard) === 1);
+      await store.database.execute('UPDATE precast.entries SET data = data || \'{"title":"New"}\'');
+      await until("the second build", () => builds(heard) === 2);
+      await heard.stop();
+
+      const swallowed = await (await start("transaction")).end();
+      expect([swallowed.code, swallowed.stdout]).toEqual([1, ""]);
+      expect(swallowed.stderr).toMatch(/does not announce changes on this connection: .*session pooling\n$/);
+    } finally {
+      await place.close();
+      for (const pooler of poolers) await pooler.stop();
       await store.close();
     }
   },

@@ -1,5 +1,6 @@
 /** PostgreSQL as a Database: queries and transactions over a pool, and connections of their own to listen and to probe. */
 import pg from "pg";
+import { pause } from "../../async.ts";
 import {
   type Access,
   CHANNEL,
@@ -12,6 +13,7 @@ import {
 import {
   type DatabaseFault,
   hasTooManyConnections,
+  SESSION_POOLING,
   withBeginFaults,
   withConnectFaults,
   withFaults,
@@ -32,7 +34,10 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     },
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
-    listen: (onChange) => keepListening(() => openListening(url, onChange), onChange),
+    listen: (onChange) => {
+      const announce = (text: string) => lend((client) => runQuick(client, `NOTIFY ${CHANNEL}, '${text}'`));
+      return keepListening(() => openListening(url, onChange, announce), onChange);
+    },
     probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
     renewConnections,
     connections,
@@ -68,8 +73,15 @@ async function transaction<T>(
 const HEARTBEAT = 5_000;
 const HEARTBEAT_TIMEOUT = 3_000;
 
-/** Opens a connection that listens. It is not one of the pool, which would lend it to others and close it when idle. */
-async function openListening(url: string, onChange: () => void): Promise<Listening> {
+/**
+ * Opens a connection that listens. It is not one of the pool, which would lend it to others and close it when idle.
+ * `announce` sends a text over another connection: what is said there must be heard here.
+ */
+async function openListening(
+  url: string,
+  onChange: () => void,
+  announce: (text: string) => Promise<void>,
+): Promise<Listening> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "precast watch",
@@ -79,18 +91,39 @@ async function openListening(url: string, onChange: () => void): Promise<Listeni
   });
   const ended = new Promise<void>((resolve) => client.once("end", resolve));
   client.on("error", () => {});
-  client.on("notification", onChange);
+  client.on("notification", ({ payload }) => {
+    // The triggers send no text: one with a text is how some connection finds out that it is heard.
+    if (!payload) onChange();
+  });
   const close = () => closeInBackground(client);
   try {
     await withConnectFaults(() => client.connect());
     await withFaults(() => client.query(NO_LIMITS));
     await withFaults(() => client.query(`LISTEN ${CHANNEL}`));
+    await expectToHear(client, announce);
   } catch (error) {
     close();
     throw error;
   }
   const heartbeat = setInterval(() => client.query("SELECT 1").catch(close), HEARTBEAT);
   return { ended: ended.finally(() => clearInterval(heartbeat)), close };
+}
+
+let announced = 0;
+
+/** A pooler with transaction pooling answers LISTEN, and then passes on no notification: without this, in silence. */
+async function expectToHear(client: pg.Client, announce: (text: string) => Promise<void>): Promise<void> {
+  const text = `${process.pid}-${++announced}`;
+  const heard = new AbortController();
+  client.on("notification", ({ payload }) => {
+    if (payload === text) heard.abort();
+  });
+  await withFaults(() => announce(text));
+  await pause(HEARTBEAT_TIMEOUT, heard.signal);
+  if (heard.signal.aborted) return;
+  // A connection that was lost meanwhile is another matter.
+  await withFaults(() => client.query("SELECT 1"));
+  throw new Error(`the database does not announce changes on this connection: ${SESSION_POOLING}`);
 }
 
 /** Milliseconds within which a new connection gets an answer from an available database. */
