@@ -153,13 +153,24 @@ function readStored(received: Received): Stored | null | undefined {
   return status !== 200 || etag === null || isError(body) ? undefined : { bytes: body, etag, age: readAge(headers) };
 }
 
-function readPut({ status, headers, body }: Received, isConditional: boolean): PutOutcome | undefined {
+function readPut(received: Received, isConditional: boolean): PutOutcome | undefined {
+  const { status, headers, body } = received;
   // The answer to `If-Match` is 404 if the object was deleted meanwhile.
   const isUnmet = status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
   if (isConditional && isUnmet) return { kind: "unmet" };
-  if (isConditional && status === 501) return { kind: "unsupported" };
+  if (isConditional && isUnsupported(received)) return { kind: "unsupported" };
   const etag = headers.get("etag");
   return status !== 200 || etag === null || isError(body) ? undefined : { kind: "put", etag };
+}
+
+/**
+ * Whether a store refuses a condition as such. Some answer as to a read (304) or to a method that they do not have (405).
+ * What is refused with 400 for another reason is refused without the condition as well, and says why then.
+ */
+function isUnsupported({ status, body }: Received): boolean {
+  if (status !== 400) return [304, 405, 501].includes(status);
+  const code = textIn(body.toString("utf8", 0, 4_096), "Code");
+  return code !== null && !RETRYABLE_CODES.includes(code);
 }
 
 function readRemoved(received: Received): null | undefined {
@@ -212,13 +223,7 @@ function textIn(xml: string, name: string): string | null {
   return found === undefined ? null : unescapeXml(found);
 }
 
-const ENTITIES: ReadonlyMap<string, string> = new Map([
-  ["amp", "&"],
-  ["lt", "<"],
-  ["gt", ">"],
-  ["quot", '"'],
-  ["apos", "'"],
-]);
+const ENTITIES = new Map(Object.entries({ amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }));
 const LAST_CHARACTER = 0x10ffff;
 
 /** What stands for no character is left as it is. */
@@ -242,23 +247,28 @@ function readFault(received: Received, where: Bucket): Fault {
     return body.includes("<Error>") ? readFault({ ...received, status: 500 }, where) : garbled(received, where);
   const text = body.toString("utf8", 0, 4_096);
   const code = textIn(text, "Code");
-  const known = describeKnownFault(status, code, headers.get("x-amz-bucket-region") ?? textIn(text, "Region"), where);
+  const why = textIn(text, "Message") ?? "";
+  const actual = headers.get("x-amz-bucket-region") ?? textIn(text, "Region");
+  const known = describeKnownFault({ status, code, why }, actual, where);
   if (known !== null) return makeFault(known);
   const isRetryable = isRetryableStatus(status) || RETRYABLE_CODES.includes(code ?? "");
   if (status >= 500 || isRetryable) return overloadedFault(where.host, describeStatus(status, code), isRetryable);
   if (code === null) return garbled(received, where);
-  const why = textIn(text, "Message") ?? "";
-  return makeFault(`${where.host} refused a request (${describeStatus(status, code)}${why === "" ? "" : `: ${why}`}).`);
+  return makeFault(`${where.host} refused a request (${describeStatus(status, code, why)}).`);
 }
 
 const RETRYABLE_CODES = ["RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable", "OperationAborted"];
 
+type Refusal = { readonly status: number; readonly code: string | null; readonly why: string };
+
 function describeKnownFault(
-  status: number,
-  code: string | null,
+  { status, code, why }: Refusal,
   actual: string | null,
   { bucket, host, region }: Bucket,
 ): string | null {
+  // With another status, a quota is one of requests, and passes.
+  if ([400, 403, 507].includes(status) && /quota|storage.?(cap|full)/i.test(`${code} ${why}`))
+    return `${host} has no room left for the bucket ${bucket} (${describeStatus(status, code, why)}). Raise its quota, or delete what is no longer needed, and deploy again.`;
   if (code === "NoSuchBucket")
     return `There is no bucket ${bucket} at ${host}. Create it, or check its name and --endpoint.`;
   if (code === "RequestTimeTooSkewed")
@@ -274,8 +284,8 @@ function describeKnownFault(
   return null;
 }
 
-function describeStatus(status: number, code: string | null): string {
-  return code === null ? String(status) : `${status} ${code}`;
+function describeStatus(status: number, code: string | null, why = ""): string {
+  return `${status}${code === null ? "" : ` ${code}`}${why === "" ? "" : `: ${why}`}`;
 }
 
 /** The fault for a response that is truncated, or comes from a captive portal, a proxy or a web server. */

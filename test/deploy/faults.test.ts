@@ -331,6 +331,12 @@ describe("an upload that the store refuses", () => {
     ["501", xml(501, "NotImplemented"), /^127\.0\.0\.1:\d+ is overloaded or failing \(501 NotImplemented\)/],
     ["412 from a proxy", { status: 412, headers: html, body: "<html>No" }, /does not answer like S3 \(412/],
     ["404", xml(404, "NoSuchKey"), /^127\.0\.0\.1:\d+ refused a request \(404 NoSuchKey: No\.\)/],
+    [
+      "403 for a quota",
+      xml(403, "QuotaExceeded"),
+      /has no room left for the bucket content \(403 QuotaExceeded: No\.\)/,
+    ],
+    ["507", xml(507, "XMinioStorageFull"), /has no room left for the bucket content \(507 XMinioStorageFull: No\.\)/],
   ])(
     "fails the deploy before the manifest is written, and the next deploy succeeds: %s",
     async (_, trouble, message) => {
@@ -491,7 +497,7 @@ describe("two deploys to one store", () => {
 
     test("the lock is renewed on a store that has no conditional writes", async () => {
       await s3.close();
-      s3 = await startS3({ conditions: "refused" });
+      s3 = await startS3({ conditions: 501 });
       const written = () => s3.objects.get(lock)?.modified;
       let first: Date | undefined;
       passTime(() => {
@@ -526,7 +532,7 @@ describe("two deploys to one store", () => {
 
   test("of two deploys that take the lock of a store without conditional writes at once, the first is refused", async () => {
     await s3.close();
-    s3 = await startS3({ conditions: "refused" });
+    s3 = await startS3({ conditions: 501 });
     s3.trouble = ({ method, key }) => {
       if (method === "GET" && key === lock && s3.objects.has(lock)) leave(0, {});
       return undefined;
@@ -556,8 +562,8 @@ describe("two deploys to one store", () => {
     );
   });
 
-  test.each(["ignored", "refused", "only for absent objects"] as const)(
-    "a deploy to a store where conditional writes are %s succeeds, and warns to run one at a time",
+  test.each(["ignored", 304, 400, 405, 501, "only for absent objects"] as const)(
+    "a deploy to a store where conditional writes are %s (a status: refused) succeeds, and warns to run one at a time",
     async (conditions) => {
       const plain = await startS3({ conditions });
       const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, plain.env);

@@ -59,8 +59,11 @@ export type S3Options = {
   readonly region?: string;
   /** Keys on a page of a list. */
   readonly page?: number;
-  /** How it treats conditional writes: "ignored" writes in any case, "refused" answers 501, the last ignores If-Match. */
-  readonly conditions?: "honoured" | "ignored" | "refused" | "only for absent objects";
+  /**
+   * How it treats conditional writes: "ignored" writes in any case, the last ignores If-Match. A status refuses all of
+   * them.
+   */
+  readonly conditions?: "honoured" | "ignored" | 304 | 400 | 405 | 501 | "only for absent objects";
   /** Sends ETags as weak ones, as a compressing proxy does. */
   readonly weak?: boolean;
   readonly sessionToken?: string;
@@ -147,7 +150,8 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
   function put(key: string, headers: IncomingMessage["headers"], bytes: Buffer): Answer {
     const before = objects.get(key);
     const { "if-none-match": absent, "if-match": same } = headers;
-    if (conditions === "refused" && (absent ?? same) !== undefined) return refusal("NotImplemented");
+    if (typeof conditions === "number" && (absent ?? same) !== undefined)
+      return [conditions, {}, conditions === 304 ? "" : "<Error><Code>NotSupported</Code></Error>"];
     if (conditions === "honoured" || conditions === "only for absent objects") {
       if (absent !== undefined && absent !== "*") return refusal("NotImplemented");
       if (absent === "*" && before !== undefined) return refusal("PreconditionFailed");
