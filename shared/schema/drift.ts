@@ -70,11 +70,11 @@ export function makeSameIndex(one: string, other: string): boolean {
   return normalizeStatement(one) === normalizeStatement(other);
 }
 
-/** What follows ON, without what PostgreSQL adds to it. */
+/** What follows ON, without what PostgreSQL adds to it, and without parameters of storage, which operators may set. */
 function normalizeStatement(statement: string): string {
   const [, on = ""] = / (ON precast\..*)$/s.exec(statement) ?? [];
   return on
-    .replaceAll(/ USING btree|::text/g, "")
+    .replaceAll(/ USING btree|::text| WITH \([^)]*\)/g, "")
     .replaceAll(/[\s()]+/g, " ")
     .trim();
 }

@@ -162,6 +162,18 @@ describe("doctor on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
+  test("finds nothing about indexes whose storage an operator has tuned, nor where identifiers are quoted", async () => {
+    const [[database] = []] = await store.database.query({
+      text: "SELECT quote_ident(current_database())",
+      values: [],
+    });
+    await store.database.execute(`ALTER DATABASE ${database} SET quote_all_identifiers = on;
+      ALTER INDEX precast.entries_by_value SET (fastupdate = off); ALTER INDEX precast.entries_by_t1 SET (fillfactor = 70)`);
+    expect((await examine(place)).findings).toEqual([]);
+    await store.database.execute(`ALTER DATABASE ${database} RESET quote_all_identifiers;
+      ALTER INDEX precast.entries_by_value RESET (fastupdate); ALTER INDEX precast.entries_by_t1 RESET (fillfactor)`);
+  });
+
   test("finds foreign keys that are not checked, and the statements that check them and fire all triggers again", async () => {
     const modes = () =>
       store.database.query({

@@ -54,6 +54,7 @@ const BASE_SETTINGS = [
   "SET row_security = off",
   "SET extra_float_digits = 1",
   "SET standard_conforming_strings = on",
+  "SET quote_all_identifiers = off",
   "SET default_transaction_isolation = 'read committed'",
 ].join("; ");
 /** Lifts limits that older versions of PostgreSQL do not have: a plain SET would fail there. */
