@@ -10,7 +10,7 @@ import { APP_KEY, type App, TYPE_SLUG } from "./api/catalog.ts";
 import { isFolder, namesIn, readText } from "./files.ts";
 import { once, parseJson } from "./settings/zod.ts";
 
-const FORMAT = 3;
+const FORMAT = 4;
 
 /** Keys and slugs become parts of paths and configurations, so one with other characters makes the whole app invalid. */
 const appSchema = once(() =>
@@ -41,6 +41,8 @@ const stateSchema = once(() =>
       /** Published entries. */
       entries: z.int(),
       bytes: z.int(),
+      /** Size of the tree by the slug of the type, and by CATALOG for the catalog. */
+      sizes: z.record(z.string(), z.object({ files: z.int(), bytes: z.int() })),
       /** Published entries by the slug of their type. */
       counts: z.record(z.string(), z.int()),
       /** As it was written: a build compares its text with that of the database's. */
@@ -49,6 +51,12 @@ const stateSchema = once(() =>
     .transform(({ format: _, ...state }) => state),
 );
 export type TreeState = Readonly<z.output<ReturnType<typeof stateSchema>>>;
+
+/** The number of files and their size in bytes. */
+export type FileSizes = TreeState["sizes"][string];
+
+/** What stands for the catalog where other files have the slug of their type, which never begins so. */
+export const CATALOG = "_schemas";
 
 export const STATE_FOLDER = ".precast";
 

@@ -162,7 +162,7 @@ export function listFirstFiles(app: App): string[] {
 
 // Compares an app's tree with its database: when it was built, and what has changed since.
 
-export type TreeStatus = Pick<TreeState, "built_at" | "files" | "bytes"> & {
+export type TreeStatus = Pick<TreeState, "built_at" | "files" | "bytes" | "sizes"> & {
   /** Number of entries written since the build, drafts included; null when this database lacks the record of the build. */
   readonly changed: number | null;
   /** Number of entries deleted, moved to another type or given another id since the build; null as above. */
@@ -180,13 +180,13 @@ export async function readTreeStatus(
 ): Promise<TreeStatus | null> {
   const state = readTreeState(settings.out, key);
   if (state === null) return null;
-  const { built_at, files, bytes } = state;
+  const { built_at, files, bytes, sizes } = state;
   const known = isFromSource(await readSource(session), state);
   const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
   const recreated = known ? await findRecreated(session, key, state.snapshot) : [];
   const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...recreated])].sort();
   const current = changed === 0 && removed === 0 && redefined.length === 0;
-  return { built_at, files, bytes, changed, removed, redefined, current };
+  return { built_at, files, bytes, sizes, changed, removed, redefined, current };
 }
 
 async function countChanges(session: Session, key: string, snapshot: string): Promise<[number, number]> {

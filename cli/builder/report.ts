@@ -5,7 +5,7 @@ import PACKAGE from "../../package.json" with { type: "json" };
 import { segment } from "../../shared/api/address.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
 import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
-import { addressIn, writeState } from "../../shared/tree.ts";
+import { addressIn, type FileSizes, writeState } from "../../shared/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { AppPlan } from "./app.ts";
 import type { BuildIds, Source } from "./delta.ts";
@@ -35,12 +35,13 @@ export function finishApp(
   { source, snapshot, tree, mark }: Source & BuildIds,
 ): AppReport {
   const before = choice.mode === "incremental" ? choice.state : null;
-  const files = before === null ? tally.putFiles : before.files + tally.added - tally.gone;
-  const bytes = before === null ? tally.putBytes : before.bytes + tally.growth;
+  const sizes = before === null ? tally.put.sizes : addSizes(new Map(Object.entries(before.sizes)), tally.growth.sizes);
+  const { files, bytes } = sumSizes(sizes);
   const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
   if (isOutdated) {
     const origin = { version: PACKAGE.version, built_at: start.toISOString(), source, snapshot, tree, mark };
-    stageState(writeState({ ...origin, files, entries, bytes, counts: Object.fromEntries(counts), app }));
+    const byType = { sizes: Object.fromEntries(sizes), counts: Object.fromEntries(counts) };
+    stageState(writeState({ ...origin, files, entries, bytes, ...byType, app }));
   }
   const { added, changed, gone: deleted } = tally;
   const { mode, reason } = choice;
@@ -49,6 +50,27 @@ export function finishApp(
     ...{ key: app.key, mode, reason, added, changed, written },
     ...{ unchanged: files - written, deleted, bytes, seconds },
   };
+}
+
+type Sizes = ReadonlyMap<string, FileSizes>;
+
+/** A type without files is left out: it is no longer published. */
+function addSizes(before: Sizes, growth: Sizes): Sizes {
+  const sums = new Map(before);
+  for (const [type, { files, bytes }] of growth) {
+    const size = before.get(type) ?? { files: 0, bytes: 0 };
+    sums.set(type, { files: size.files + files, bytes: size.bytes + bytes });
+  }
+  return new Map([...sums].filter(([, { files }]) => files > 0));
+}
+
+function sumSizes(sizes: Sizes): FileSizes {
+  const sum = { files: 0, bytes: 0 };
+  for (const { files, bytes } of sizes.values()) {
+    sum.files += files;
+    sum.bytes += bytes;
+  }
+  return sum;
 }
 
 /** Adds the time that all apps spend together to their reports, in proportion to the files written and deleted. */

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { outputFileSync } from "fs-extra/esm";
 import { type Address, nameFile, nameFolder, segment, writeRequest } from "../../shared/api/address.ts";
 import { readSize, removeAll } from "../../shared/files.ts";
+import { CATALOG, type FileSizes, findOwner } from "../../shared/tree.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
 import { type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
@@ -64,29 +65,29 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
   const openApp = (key: string) => {
     const root = nameFolder(key);
     /**
-     * What the build did to the files of the app, final once the stage is settled. `putFiles` and `putBytes` are the number
-     * and the total size of the answers that were put, and `growth` is by how many bytes the folder grew.
+     * What the build did to the files of the app, final once the stage is settled: how many it changed, the size of the
+     * answers that were put, and by how much the folder grew.
      */
-    const tally = { putFiles: 0, putBytes: 0, added: 0, changed: 0, gone: 0, growth: 0 };
+    const tally = { added: 0, changed: 0, gone: 0, put: openSizes(), growth: openSizes() };
 
     const recordChange = (change: Change["change"], file: string, address: Address | null) => {
       tally[change] += 1;
       hasChanges = true;
-      const type = address === null || address.kind === "catalog" ? null : address.slug;
+      const type = address === null ? null : findType(address);
       const recorded = { change, app: key, type, request: address === null ? null : writeRequest(address), file };
       changes?.add(recorded);
       onChange?.(recorded);
     };
     const onWritten: PendingAnswer["onWritten"] = (address, size, { outcome, replacedSize }) => {
       if (outcome === "same") return;
-      tally.growth += size - replacedSize;
+      tally.growth.add(findType(address), outcome === "added" ? 1 : 0, size - replacedSize);
       recordChange(outcome, `${root}/${nameFile(address)}`, address);
     };
     /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
     const remove = (file: string, address: Address | null) => {
       const size = readSize(join(out, file));
       if (size === null) return;
-      tally.growth -= size;
+      tally.growth.add(address === null ? findOwner(file, NO_APPS).type : findType(address), -1, -size);
       recordChange("gone", file, address);
     };
     /** `compare` is false when the tree has none of the files yet. `onPath` is called with the path of each, in the app. */
@@ -103,8 +104,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
         const size = buffer.add(`${root}/${file}`, body, existing, { address, onWritten });
         onFile(size);
         if (buffer.isFull()) await send();
-        tally.putBytes += size;
-        tally.putFiles += 1;
+        tally.put.add(findType(address), 1, size);
       }
     };
     /** Stages the app's new state, or null when the app is gone. */
@@ -137,6 +137,25 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     await removeAll(folder);
   };
   return { openApp, settle, hasChanges: () => hasChanges, commit, close };
+}
+
+const NO_APPS: ReadonlyMap<string, string> = new Map();
+
+/** The slug of the type that a file belongs to; null for the catalog. */
+function findType(address: Address): string | null {
+  return address.kind === "catalog" ? null : address.slug;
+}
+
+/** Sums the number of files and their bytes by type. */
+function openSizes() {
+  const sizes = new Map<string, { files: number; bytes: number }>();
+  const add = (type: string | null, files: number, bytes: number) => {
+    const size = sizes.get(type ?? CATALOG) ?? { files: 0, bytes: 0 };
+    sizes.set(type ?? CATALOG, size);
+    size.files += files;
+    size.bytes += bytes;
+  };
+  return { add, sizes: sizes as ReadonlyMap<string, FileSizes> };
 }
 
 /** A file to write, or to delete when `body` is null. */

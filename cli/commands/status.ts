@@ -25,7 +25,7 @@ type AppStatus = {
 
 export const statusCommand = defineCommand({
   name: "status",
-  describes: "show apps, types, entries, and when each tree was built",
+  describes: "show apps, types, entries, the size of their trees, and when each was built",
   argument: null,
   settings: [],
   examples: ["precast status", "precast status --json"],
@@ -42,16 +42,24 @@ export const statusCommand = defineCommand({
     const treeApps = appsOfTree(settings.out);
     const gone = removedApps(treeApps, apps).map(({ key }) => key);
     const damaged = treeApps.filter(({ state }) => state === null).map(({ key }) => key);
-    const rows = apps.flatMap(({ key, types }) =>
-      types.map(({ slug, published, entries, drafts }) => [key, slug, published ? "yes" : "no", entries, drafts]),
-    );
-    const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts"], rows);
+    const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts", "Files", "Size"], typeRows(apps));
     const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree, damaged.includes(key))}`);
     const known = apps.length === 0 ? [noAppText(settings)] : [table, ...trees];
     terminal.result([...known, ...gone.map(goneText)].join("\n"), { apps, trees_without_app: gone });
     return DONE;
   },
 });
+
+/** Files and size of a type are those of the tree; without a tree they are empty. */
+function typeRows(apps: readonly AppStatus[]): (string | number)[][] {
+  return apps.flatMap(({ key, types, tree }) =>
+    types.map(({ slug, published, entries, drafts }) => {
+      const size = new Map(Object.entries(tree?.sizes ?? {})).get(slug);
+      const built = size === undefined ? ["", ""] : [size.files, formatBytes(size.bytes)];
+      return [key, slug, published ? "yes" : "no", entries, drafts, ...built];
+    }),
+  );
+}
 
 const DAMAGED = "has files, but the state of its last build is missing or cannot be read: run `precast build`";
 

@@ -103,17 +103,19 @@ describe("case by case", () => {
   }
 
   async function expectExact(database: Database = store.database) {
-    expect(treeProblems(await buildAside(database), readFiles(out), out)).toEqual([]);
+    const { files, state } = await buildAside(database);
+    expect(treeProblems(files, readFiles(out), out)).toEqual([]);
+    expect(readTreeState(out, "shop")?.sizes).toEqual(state?.sizes);
   }
 
-  /** The files of a build from scratch. */
+  /** The files and the state of a build from scratch. */
   async function buildAside(database: Database = store.database) {
     const here = out;
     out = mkdtempSync(join(store.folder, "scratch-"));
     await build(true, database);
-    const files = readFiles(out);
+    const [files, state] = [readFiles(out), readTreeState(out, "shop")];
     out = here;
-    return files;
+    return { files, state };
   }
 
   /** Opens a transaction that has run the script and stays open until the returned function commits it. */
@@ -467,7 +469,7 @@ DROP FUNCTION public.touch CASCADE;`);
       ["is created", newPost(7).replace('"category": "late"', '"category": "odd"')],
     ])("makes no other file wrong when an entry %s", async (_, change) => {
       await write(change);
-      const expected = await buildAside();
+      const { files: expected } = await buildAside();
       const pristine = mkdtempSync(join(store.folder, "pristine-"));
       cpSync(out, pristine, { recursive: true });
       for (const path of [...readFiles(out).keys()].filter((path) => path.startsWith(file("posts/")))) {

@@ -516,6 +516,7 @@ describe("precast status", () => {
         built_at: expect.any(String),
         files: 46,
         bytes: expect.any(Number),
+        sizes: expect.objectContaining({ posts: { files: 26, bytes: expect.any(Number) } }),
         changed: 0,
         removed: 0,
         redefined: [],
