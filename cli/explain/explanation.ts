@@ -21,6 +21,7 @@ import {
   readRequest,
 } from "../../shared/api/request.ts";
 import { resolveRequest } from "../../shared/api/respond.ts";
+import { findIgnored, type Ignored } from "../../shared/api/warning.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled } from "../../shared/database/errors.ts";
 import { writeLiteral } from "../../shared/database/postgres/query.ts";
@@ -39,6 +40,8 @@ export type Explanation = {
   readonly file: ExplainedFile | null;
   readonly sql: ExplainedQuery | null;
   readonly nearest_free: Nearest | null;
+  /** What was sent and has no effect. */
+  readonly ignored: readonly Ignored[];
 };
 
 /** When `has_tree` is false, the app has no complete tree and the server answers live. */
@@ -65,6 +68,7 @@ export async function explain(database: Database, app: App, target: string, fold
     file: null,
     sql: null,
     nearest_free: null,
+    ignored: [],
   };
   if (request.kind === "preflight") return empty;
   if (target.length > MAX_TARGET_SIZE) return { ...empty, refusal: describeRefusal(targetTooLong()) };
@@ -77,6 +81,7 @@ export async function explain(database: Database, app: App, target: string, fold
     counted,
     rule,
     nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
+    ignored: findIgnored(target, request, type),
   };
   if (isRefusal(plan)) return { ...explanation, refusal: describeRefusal(plan) };
   if (!isCountedShape(shape)) return { ...explanation, file: fileFor(request, shape, app, plan, folder) };

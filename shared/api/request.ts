@@ -38,7 +38,7 @@ export type RawRequest = { readonly method: string; readonly target: string; rea
 
 /** HEAD is read and counted as GET. */
 export const METHODS: readonly string[] = ["GET", "HEAD"];
-const PARAMETERS_OF: Record<Route["kind"], readonly string[]> = {
+export const PARAMETERS_OF: Record<Route["kind"], readonly string[]> = {
   catalog: [],
   schema: [],
   list: ["filter", "sort", "page", "per_page", "fields"],
@@ -57,7 +57,7 @@ export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "pre
 }
 
 /** Splits a request target, which may also be in absolute form (RFC 9112 section 3.2.2). */
-function splitTarget(target: string): { path: string; query: string } {
+export function splitTarget(target: string): { path: string; query: string } {
   const origin = target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = origin.indexOf("?");
   return mark < 0 ? { path: origin, query: "" } : { path: origin.slice(0, mark), query: origin.slice(mark + 1) };

@@ -1,10 +1,11 @@
 /**
- * Writes X-Request-Warning: what a request asked for in vain without being refused. Changes neither its price nor its
- * answer. Source: shared/contract.md section 7.
+ * Finds what a request asked for in vain without being refused, which changes neither its price nor its answer: the
+ * warnings of X-Request-Warning, and what an endpoint ignores. Source: shared/contract.md sections 3 and 7.
  */
+import { findNearest } from "../text.ts";
 import { type Column, type ContentType, findColumn, isFilterable } from "./catalog.ts";
 import { isReadable, listedValues } from "./filter.ts";
-import type { ApiRequest, Filter } from "./request.ts";
+import { type ApiRequest, type Filter, PARAMETERS_OF, type Route, splitTarget } from "./request.ts";
 
 /** Bytes. Some proxies refuse answers whose headers together have more than 4,096. */
 const MAX_SIZE = 2_000;
@@ -64,4 +65,61 @@ function encode(text: string, unsafe: RegExp): string {
     .join("")
     .replace(unsafe, encodeURIComponent);
   return encoded.length <= MAX_QUOTED ? encoded : `${encoded.slice(0, MAX_QUOTED).replace(/%.?$/, "")}...`;
+}
+
+// What an endpoint ignores without a word, as the contract has it: clients send such things for years unnoticed.
+
+/** Something of a request that has no effect, and why. */
+export type Ignored = { readonly parameter: string; readonly why: string };
+
+/** In the order of the URL; names in `fields` and `populate` come last. */
+export function findIgnored(
+  target: string,
+  { route, parameters }: ApiRequest,
+  type: ContentType | undefined,
+): Ignored[] {
+  const sent = new Map(new URLSearchParams(`?${splitTarget(target).query}`));
+  const vain = [...sent].flatMap(([parameter, value]) => {
+    const why = whyIgnored(parameter, value, route);
+    return why === null ? [] : [{ parameter, why }];
+  });
+  if (type === undefined) return vain;
+  const fields = type.fields.map(({ name }) => name);
+  const relations = type.fields.flatMap((field) => (field.type === "relation" ? field.name : []));
+  const columns = ["id", ...fields, "published_at", "created_at", "updated_at"];
+  return [
+    ...vain,
+    ...unknownNames("fields", parameters.fields, columns, "field"),
+    ...unknownNames("populate", parameters.populate, relations, "relation"),
+  ];
+}
+
+function whyIgnored(parameter: string, value: string, { kind }: Route): string | null {
+  const name = parameter.startsWith("filter[") ? "filter" : parameter;
+  const everywhere = [...new Set(Object.values(PARAMETERS_OF).flat())];
+  if (!everywhere.includes(name)) return `no endpoint has it${suggest(findNearest(name, everywhere))}`;
+  if (!PARAMETERS_OF[kind].includes(name)) return `${PLACES[kind]} does not have it`;
+  if (value === "") return "it is empty, which counts as not sent";
+  return /^filter\[[^\]]+\]\[like\]$/.test(parameter) ? "there is no operator like (did you mean contains?)" : null;
+}
+
+const PLACES: Record<Route["kind"], string> = {
+  catalog: "the catalog",
+  schema: "a schema",
+  list: "a list",
+  search: "a search",
+  entry: "a single entry",
+};
+
+function unknownNames(parameter: string, value: string | undefined, known: readonly string[], what: string): Ignored[] {
+  const names = (value ?? "").split(",").map((name) => name.trim());
+  const unknown = [...new Set(names)].filter((name) => name !== "" && !known.includes(name));
+  return unknown.map((name) => ({
+    parameter,
+    why: `the type has no ${what} '${name}'${suggest(findNearest(name, known))}`,
+  }));
+}
+
+function suggest(nearest: string | null): string {
+  return nearest === null ? "" : ` (did you mean ${nearest}?)`;
 }

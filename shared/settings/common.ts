@@ -65,7 +65,11 @@ export const COMMON = {
 /** Settings that choose what a command does: for which apps and days, and how much. */
 export const CHOOSING = {
   apps: setting("--app <key...>", "only for these apps", () => optional(appKeys())),
-  app: setting("--app <key>", "the app that the request is for", () => appKey()),
+  app: setting("--app <key>", "the app that the request is for; may be left out when there is only one", () =>
+    optional(appKey()),
+  ),
+  sql: setting("--sql", "print the SQL of the answer, and its values", () => flag()),
+  plan: setting("--plan", "print the steps of the query's plan", () => flag()),
   oneApp: setting("--app <key>", "only for this app", () => optional(appKey())),
   prune: setting("--prune", "delete what the bundle no longer contains", () => flag()),
   dryRun: setting("--dry-run", "report what would change without changing anything", () => flag()),

@@ -34,6 +34,7 @@ type Explanation = {
   readonly file: { readonly path: string; readonly exists: boolean; readonly has_tree: boolean } | null;
   readonly sql: Explained | null;
   readonly nearest_free: { readonly target: string; readonly same: boolean } | null;
+  readonly ignored: readonly { readonly parameter: string; readonly why: string }[];
 };
 
 type Explained = {
@@ -199,7 +200,7 @@ describe("explain of a counted request", () => {
   });
 
   test("prints its price, its free alternative, the SQL, the plan and the index as text", async () => {
-    const text = await explainInWords("/posts?filter[category]=News&per_page=2");
+    const text = await explainInWords("/posts?filter[category]=News&per_page=2 --sql --plan");
     expect(text).toMatch(/^Counted +yes: .*per_page.*$/m);
     expect(text).toMatch(/^Free +\/api\/v1\/posts\?filter\[category\]=News \(the same answer\)$/m);
     expect(text).toMatch(/^SQL$/m);
@@ -208,6 +209,36 @@ describe("explain of a counted request", () => {
     );
     expect(text).toMatch(/^ +-> \w.* of entries.*: 1 row \(\d+ expected\).*ms$/m);
     expect(text).toMatch(/^Index +\w.*\.$/m);
+  });
+
+  test("prints at most ten lines unless it is asked for the SQL or the steps of the plan", async () => {
+    const target =
+      "/posts/search?q=an&filter[category]=News&filter[x][like]=y&sort=-price&per_page=2&utm_source=x&fields=titel";
+    const lines = (await explainInWords(target)).trimEnd().split("\n");
+    expect(lines.length).toBeLessThanOrEqual(10);
+    expect(lines.filter((line) => /^(SQL|Values| *->)/.test(line))).toEqual([]);
+  });
+
+  test.each([
+    ["/posts?utm_source=x", [["utm_source", /^no endpoint has it$/]]],
+    ["/posts?perpage=2", [["perpage", /^no endpoint has it \(did you mean per_page\?\)$/]]],
+    ["/posts?populate=author_id", [["populate", /^a list does not have it$/]]],
+    [`${ENTRY}?fields=title`, [["fields", /^a single entry does not have it$/]]],
+    ["/_schemas?page=2", [["page", /^the catalog does not have it$/]]],
+    ["/posts?sort=&page=1", [["sort", /^it is empty/]]],
+    ["/posts?filter[title][like]=x", [["filter[title][like]", /contains/]]],
+    ["/posts?fields=title,prise,", [["fields", /^the type has no field 'prise' \(did you mean price\?\)$/]]],
+    [
+      `${ENTRY}?populate=title,autor_id`,
+      [
+        ["populate", /'title'$/],
+        ["populate", /'autor_id' \(did you mean author_id\?\)$/],
+      ],
+    ],
+    ["/posts?filter[price]=2&page=2&sort=-price&per_page=2&fields=id,published_at", []],
+  ] as const)("names what a request sends in vain: %s", async (target, vain) => {
+    const { ignored } = await explain(target);
+    expect(ignored).toEqual(vain.map(([parameter, why]) => ({ parameter, why: expect.stringMatching(why) })));
   });
 
   test.each([
@@ -295,13 +326,16 @@ describe("explain of a refused request", () => {
   });
 });
 
-test("explain requires --app, and lists the existing apps when that names none of them", async () => {
-  const missing = await place.run("explain /posts");
-  expect([missing.code, missing.stdout]).toEqual([1, ""]);
-  expect(missing.stderr).toMatch(/^.*--app.*\n$/);
+test("explain takes the only app, and else lists the existing ones", async () => {
+  expect((await place.run("explain /posts")).stdout).toMatch(/^Shape +page$/m);
   const unknown = await place.run("explain /posts --app nope");
   expect([unknown.code, unknown.stdout]).toEqual([1, ""]);
   expect(unknown.stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\n$/);
+  await store.database.execute("INSERT INTO precast.apps (key, name) VALUES ('Other', 'Other')");
+  const missing = await place.run("explain /posts");
+  await store.database.execute("DELETE FROM precast.apps WHERE key = 'Other'");
+  expect([missing.code, missing.stdout]).toEqual([1, ""]);
+  expect(missing.stderr).toBe("--app is missing, and there are several apps: Other, Shop\n");
 });
 
 test("a plan step that parallel processes share is shown with the time of one process, not with the sum", () => {
@@ -571,7 +605,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
 
   test("is shown without measured times when the query takes longer than a live query may", async () => {
     await change((database) => database.execute(SLOW));
-    const { stdout } = await place.run(`explain /posts?filter[price][gte]=0&per_page=1 --app ${SHOP}`);
+    const { stdout } = await place.run(`explain /posts?filter[price][gte]=0&per_page=1 --app ${SHOP} --plan`);
     expect(stdout).toMatch(
       /^Plan +not completed: the query takes longer than 5 seconds, so the live answer is 504 QUERY_TIMEOUT$/m,
     );
