@@ -24,6 +24,8 @@ export type Command = {
   readonly argument: string | null;
   readonly settings: readonly SettingName[];
   readonly examples: readonly string[];
+  /** What its help says below the options. */
+  readonly details?: () => string;
   /** Resolves to the exit code. */
   readonly run: (context: Context, settings: never, argument: string) => Promise<number>;
 };

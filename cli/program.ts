@@ -8,7 +8,7 @@ import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
 import { secretsIn, secretsText, withoutPasswords, withoutSecrets } from "./secrets.ts";
-import { openTerminal } from "./terminal.ts";
+import { DEFAULT_WIDTH, openTerminal } from "./terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -107,6 +107,8 @@ function defineProgram(
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(withoutPasswords(text)),
+      getOutHelpWidth: () => stdout.columns ?? DEFAULT_WIDTH,
+      getErrHelpWidth: () => stderr.columns ?? DEFAULT_WIDTH,
     })
     .description("A content delivery API whose answers are built before they are asked for.")
     .version(PACKAGE.version)
@@ -120,7 +122,8 @@ function defineProgram(
     if (command.argument !== null) sub.argument(command.argument);
     const names = settingNames(command);
     for (const name of names) addOption(sub, name);
-    sub.addHelpText("after", `${secretsText(names)}${examplesText(command.examples)}`);
+    const details = command.details?.() ?? "";
+    sub.addHelpText("after", `${details}${secretsText(names)}${examplesText(command.examples)}`);
     sub.action((...given: unknown[]) => {
       const argument = command.argument === null ? "" : String(given[0] ?? "");
       onFound({ command, flags: sub.opts(), argument });

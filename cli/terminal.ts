@@ -31,7 +31,7 @@ export type Terminal = {
 };
 
 /** Width for files and pipes, and for terminals that do not report one. */
-const DEFAULT_WIDTH = 80;
+export const DEFAULT_WIDTH = 80;
 
 /** Imports the code for tables and bars only on a terminal: without it, a command starts sooner. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {

@@ -13,8 +13,7 @@ import { varnishFiles } from "../edge/varnish.ts";
 
 export const edgeCommand = defineCommand({
   name: "edge",
-  describes:
-    "print the configuration with which a web server or a CDN serves the tree; without a target, list the targets",
+  describes: "print the configuration with which a web server or a CDN serves the tree",
   argument: "[target]",
   settings: [...EDGE_SETTINGS, "write"],
   examples: [
@@ -22,6 +21,7 @@ export const edgeCommand = defineCommand({
     "precast edge cloudflare --origin https://api.example.com --write worker",
     "precast edge varnish --app atlas --tree-url http://127.0.0.1:8080",
   ],
+  details: () => `\nTargets:\n${describeTargets()}\n`,
   run: async ({ terminal }, settings, argument) => {
     if (argument === "") {
       terminal.result(describeTargets(), { targets: TARGETS.map(({ name, describes }) => ({ name, describes })) });
@@ -70,7 +70,7 @@ const TARGETS: readonly Target[] = [
   {
     name: "nginx",
     origin: "optional",
-    describes: "nginx without modules: files with literal names, the rest from the origin",
+    describes: "nginx without modules: files with literal names, else the origin",
     files: nginxFiles,
   },
   { name: "nginx-njs", origin: "optional", describes: "nginx with the njs module: all files", files: nginxNjsFiles },
@@ -84,20 +84,20 @@ const TARGETS: readonly Target[] = [
   {
     name: "caddy",
     origin: "optional",
-    describes: "Caddy without plugins: files with literal names, the rest from the origin",
+    describes: "Caddy without plugins: files with literal names, else the origin",
     files: caddyFiles,
   },
   {
     name: "cloudflare",
     origin: "required",
     sendsTags: true,
-    describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
+    describes: "a Cloudflare Worker, the tree as static assets or in R2: all files",
     files: cloudflareFiles,
   },
   {
     name: "cloudfront",
     origin: "required",
-    describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
+    describes: "CloudFront functions for a tree in S3, with failover: all files",
     files: cloudfrontFiles,
   },
   {

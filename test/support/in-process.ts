@@ -15,8 +15,12 @@ import type { CommandResult } from "./cli.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
 
-/** The working directory and the environment that a command would have. */
-export type CommandContext = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
+/** The working directory and the environment that a command would have. With `columns` it prints to a terminal. */
+export type CommandContext = {
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly columns?: number;
+};
 
 /** Nobody stops a command of a test. */
 const never = () => new Promise<void>(() => {});
@@ -33,9 +37,12 @@ export function runInProcess(context: CommandContext, args: readonly string[]): 
   return ran;
 }
 
-async function runIn({ folder, env }: CommandContext, args: readonly string[]): Promise<CommandResult> {
+async function runIn({ folder, env, columns }: CommandContext, args: readonly string[]): Promise<CommandResult> {
   const written = { stdout: "", stderr: "" };
-  const stream = (name: keyof typeof written) => ({ write: (text: string) => (written[name] += text) });
+  const stream = (name: keyof typeof written) => ({
+    ...(columns === undefined ? {} : { isTTY: true, columns }),
+    write: (text: string) => (written[name] += text),
+  });
   const before = process.cwd();
   process.chdir(folder);
   try {
