@@ -1,14 +1,18 @@
 /** The files of a tree on disk: reads, lists, writes, moves and removes them, whatever is in the way. */
 import {
+  closeSync,
+  constants,
   copyFileSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmdirSync,
   rmSync,
   statSync,
+  unlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -17,10 +21,29 @@ import { setImmediate } from "node:timers/promises";
 
 /** The bytes of a file; null where there is none. */
 export function readOrNull(file: string): Buffer | null {
+  return orNull(() => readFileSync(file));
+}
+
+/** Windows has no such flag, and there a link is followed. */
+const NO_LINK = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0);
+
+/** Like readOrNull, but a link is no file. */
+export function readUnlinked(file: string): Buffer | null {
+  return orNull(() => {
+    const descriptor = openSync(file, NO_LINK);
+    try {
+      return readFileSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  }, "ELOOP");
+}
+
+function orNull(read: () => Buffer, ...codes: readonly string[]): Buffer | null {
   try {
-    return readFileSync(file);
+    return read();
   } catch (error) {
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(findCode(error))) return null;
+    if (["ENOENT", "ENOTDIR", "EISDIR", ...codes].includes(findCode(error))) return null;
     throw error;
   }
 }
@@ -54,6 +77,20 @@ export function isFolder(path: string): boolean {
 
 export function isFile(path: string): boolean {
   return exists(path) && lstatSync(path).isFile();
+}
+
+export function isLink(path: string): boolean {
+  return exists(path) && lstatSync(path).isSymbolicLink();
+}
+
+/**
+ * The links that stand in the place of a folder between `root` and a path below it: what is behind them is not of the
+ * tree. The first folder may be a link, because that of an app may be on another disk.
+ */
+function findLinks(root: string, path: string): string[] {
+  const [top = "", ...names] = dirname(path).split("/");
+  const folders = names.map((_, index) => join(root, top, ...names.slice(0, index + 1)));
+  return folders.filter(isLink);
 }
 
 /**
@@ -115,9 +152,9 @@ export function namesIn(folder: string): string[] {
   }
 }
 
-/** Removes a file and the folders that it leaves empty. Leaves a folder that has replaced the file. */
+/** Removes a file and the folders that it leaves empty. Leaves a folder that has replaced the file, and what links hide. */
 export function removeFrom(root: string, path: string): void {
-  if (isFolder(join(root, path))) return;
+  if (findLinks(root, path).length > 0 || isFolder(join(root, path))) return;
   rmSync(join(root, path), { force: true });
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     try {
@@ -168,6 +205,7 @@ export function writeAtomic(root: string, path: string, bytes: string | Uint8Arr
   mkdirSync(dirname(part), { recursive: true });
   writeFileSync(part, bytes);
   if (readSize(join(root, path)) === statSync(part).size) makeNewer(part, join(root, path));
+  for (const link of findLinks(root, path)) unlinkSync(link);
   // Not only when the move fails: files cost the same calls in whatever order they arrive, which tests of kills count on.
   makeFolder(root, path);
   moveInto(root, path, part);

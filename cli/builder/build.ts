@@ -15,8 +15,8 @@ import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp } from ".
 import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
-import { type BuildIds, chooseMode, isFromSource, readSource, type Source } from "./delta.ts";
-import { emptyTrash, findDamage, recover, reportChanges, resetDamagedTree } from "./publish.ts";
+import { type BuildIds, chooseMode, findLinkedFolders, isFromSource, readSource, type Source } from "./delta.ts";
+import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree } from "./publish.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
 import { type AppReport, finishApp, removeApp, shareSeconds } from "./report.ts";
 import { openStage, type Stage } from "./stage.ts";
@@ -53,6 +53,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     died = true;
   });
   try {
+    removeLinks(out);
     const damage = findDamage(out);
     if (damage !== null) await resetDamagedTree(out);
     await recover(out, died, lock.check);
@@ -110,7 +111,7 @@ async function buildOnce(
       const plans = await planApps(session, chosen, source, fullReason, { ...options, remote });
       progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
       const finish: (() => AppReport)[] = [];
-      for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, now));
+      for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, options));
       const gone = options.apps === null ? removedApps(treeApps, all) : [];
       for (const { key } of gone) finish.push(await removeApp(stage.openApp(key), out, key));
       if (options.apps === null) replaceOtherFolders(all, remote);
@@ -231,9 +232,9 @@ async function stageApp(
   plan: AppPlan,
   stage: Stage,
   origin: Source & BuildIds,
-  now: () => Date,
+  { out, now }: BuildOptions,
 ): Promise<() => AppReport> {
-  const staged = stage.openApp(plan.app.key);
+  const staged = stage.openApp(plan.app.key, findLinkedFolders(out, plan.app));
   const start = now();
   const counts = await namingFile(plan.app, () => plan.run(staged));
   const seconds = plan.seconds + (now().getTime() - start.getTime()) / 1_000;

@@ -2,11 +2,11 @@
 
 import { join } from "node:path";
 import PACKAGE from "../../package.json" with { type: "json" };
-import { nameFile, nameFolder } from "../../shared/api/address.ts";
+import { listFolders, nameFile, nameFolder } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { isFile, readText } from "../../shared/files.ts";
+import { isFile, isLink, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { nameStateFile, readState, readTreeState, type TreeState } from "../../shared/tree.ts";
 import type { RemoteFiles } from "./remote.ts";
@@ -138,6 +138,8 @@ export function chooseMode(
   if (incompatibility !== null) return full(incompatibility);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
   if (!isReachable && hasBelow(nameFolder(app.key))) return full("some of its files exist only at the deploy target");
+  if (findLinkedFolders(out, state.app).length + findLinkedFolders(out, app).length > 0)
+    return full("a symbolic link is in the place of one of its folders");
   if (!listFirstFiles(state.app).every((file) => isFile(join(out, file)))) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }
@@ -158,6 +160,15 @@ export function findIncompatibility(state: TreeState, source: Pick<Source, "sour
 export function listFirstFiles(app: App): string[] {
   const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
   return [{ kind: "catalog" } as const, ...pages].map((address) => `${nameFolder(app.key)}/${nameFile(address)}`);
+}
+
+/**
+ * The folders of an app, relative to its own, in whose place there is a link: a link is no folder, and what is behind it
+ * is not of the tree. The top folder of an app may be one, because an app may be on another disk.
+ */
+export function findLinkedFolders(out: string, app: App): string[] {
+  const root = join(out, nameFolder(app.key));
+  return ["", ...listFolders(app)].filter((folder) => isLink(join(root, folder)));
 }
 
 // Compares an app's tree with its database: when it was built, and what has changed since.

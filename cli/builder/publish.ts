@@ -13,6 +13,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { unlink } from "node:fs/promises";
@@ -20,6 +21,7 @@ import { dirname, join } from "node:path";
 import {
   exists,
   isFolder,
+  isLink,
   isOtherDisk,
   moveInto,
   removeAll,
@@ -109,7 +111,10 @@ function chooseStep({ change, type, file }: Change): (typeof STEPS)[number] {
   return file.endsWith("/page/1.json") ? "old first page" : "old list";
 }
 
-/** Moves the folders of apps and types that the tree lacks as a whole. Returns those of apps, as `<app>/v1`. */
+/**
+ * Moves the folders of apps and types that the tree lacks as a whole, and any folder in whose place there is a link.
+ * Returns those of apps, as `<app>/v1`.
+ */
 async function moveFolders(staged: string, out: string): Promise<ReadonlySet<string>> {
   const moved = new Set<string>();
   for (const app of foldersIn(staged)) {
@@ -117,13 +122,26 @@ async function moveFolders(staged: string, out: string): Promise<ReadonlySet<str
     for (const version of foldersIn(join(staged, app))) {
       const [from, to] = [join(staged, app, version), join(out, app, version)];
       if (moveWhole(from, to)) moved.add(`${app}/${version}`);
-      else for (const type of foldersIn(from)) moveWhole(join(from, type), join(to, type));
+      else
+        for (const type of foldersIn(from)) {
+          if (!moveWhole(join(from, type), join(to, type))) replaceLinks(join(from, type), join(to, type));
+        }
     }
   }
   return moved;
 }
 
+/** Looks only where folders may be: reading all names of entries would take long. */
+function replaceLinks(from: string, to: string): void {
+  for (const name of foldersIn(from)) {
+    if (isLink(join(to, name))) moveWhole(join(from, name), join(to, name));
+    else if (name === "filter") replaceLinks(join(from, name), join(to, name));
+  }
+}
+
 function moveWhole(from: string, to: string): boolean {
+  // Moving files to their places one by one would write them where the link leads.
+  if (isLink(to)) unlinkSync(to);
   if (exists(to) || (exists(dirname(to)) && !isFolder(dirname(to)))) return false;
   mkdirSync(dirname(to), { recursive: true });
   try {
@@ -266,6 +284,11 @@ function moveToTrash(out: string, folder: string): void {
     if (!isOtherDisk(error)) throw error;
     rmSync(join(out, folder), { recursive: true, force: true });
   }
+}
+
+/** A link in the place of a folder that builds write to would lead out of the tree. */
+export function removeLinks(out: string): void {
+  for (const folder of [STAGE, READY, TRASH]) if (isLink(join(out, folder))) unlinkSync(join(out, folder));
 }
 
 export function emptyTrash(out: string): Promise<void> {

@@ -61,9 +61,13 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     if (waiting.length > MAX_WAITING_BATCHES) await waiting.shift();
   };
 
-  /** One app on the stage: reports and counts what becomes of its answers. */
-  const openApp = (key: string) => {
+  /**
+   * One app on the stage: reports and counts what becomes of its answers. The files in the folders `ignored`, relative to
+   * that of the app, count as absent.
+   */
+  const openApp = (key: string, ignored: readonly string[] = []) => {
     const root = nameFolder(key);
+    const isIgnored = (file: string) => ignored.some((folder) => file.startsWith(`${folder}/`));
     /**
      * What the build did to the files of the app, final once the stage is settled: how many it changed, the size of the
      * answers that were put, and by how much the folder grew.
@@ -100,7 +104,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
           onFile(0);
           continue;
         }
-        const existing = replacedSize ?? (compare ? "unknown" : "none");
+        const existing = replacedSize ?? (compare && !isIgnored(file) ? "unknown" : "none");
         const size = buffer.add(`${root}/${file}`, body, existing, { address, onWritten });
         onFile(size);
         if (buffer.isFull()) await send();

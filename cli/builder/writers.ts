@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { makeNewer, readOrNull } from "../../shared/files.ts";
+import { makeNewer, readUnlinked } from "../../shared/files.ts";
 
 /** Number of batches that are written in this thread: a build with no more is done before a thread has started. */
 const MAIN_THREAD_BATCHES = 2;
@@ -119,7 +119,7 @@ export function writeBatch(
 
 function compare(content: Uint8Array, file: string, existing: ExistingFile): WriteResults[number] {
   if (typeof existing === "number") return { outcome: "changed", replacedSize: existing };
-  const replaced = existing === "none" ? null : readOrNull(file);
+  const replaced = existing === "none" ? null : readUnlinked(file);
   if (replaced === null) return { outcome: "added", replacedSize: 0 };
   return { outcome: replaced.equals(content) ? "same" : "changed", replacedSize: replaced.length };
 }

@@ -1,6 +1,6 @@
 /** Maps a free request to the file of the tree that holds its answer, and back. Source: contract.md section 8. */
 import { hash } from "node:crypto";
-import { type ContentType, findColumn } from "./catalog.ts";
+import { type App, type ContentType, findColumn } from "./catalog.ts";
 import { equalOperand } from "./filter.ts";
 import type { FreeShape } from "./pricing.ts";
 import { type ApiRequest, readRequest } from "./request.ts";
@@ -52,6 +52,13 @@ function filterAddress(type: ContentType, field: string, text: string): Address 
 /** The folder of an app in the tree, relative to the tree. */
 export function nameFolder(appKey: string): string {
   return `${segment(appKey)}/v1`;
+}
+
+/** All folders in which an app has files, relative to the folder of the app. */
+export function listFolders({ types }: App): string[] {
+  const foldersOf = ({ slug, filterable_fields: fields }: ContentType) =>
+    ["page", "filter", "sort", "entry", ...fields.map((field) => `filter/${field}`)].map((name) => `${slug}/${name}`);
+  return ["_schemas", ...types.flatMap((type) => [type.slug, ...foldersOf(type)])];
 }
 
 /** The path of an address's file, relative to the folder of its app. */

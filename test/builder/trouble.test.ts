@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -395,6 +396,61 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "the folder of an app o
     expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
     expect(readdirSync(disk)).toEqual([]);
   });
+});
+
+describe("a symbolic link in the tree", () => {
+  const FOLDERS = ["", "_schemas", "posts", "posts/page", "posts/entry", "posts/sort", "posts/filter"];
+  const places = [...FOLDERS, "posts/filter/category", "posts/page/1.json"];
+
+  /** Moves a part of the tree out of it, and leaves a link to it in its place. */
+  function moveBehindLink(part: string): string {
+    const [inside, outside] = [
+      join(out, "s-shop/v1", part),
+      join(mkdtempSync(join(place.folder, "outside-")), "moved"),
+    ];
+    renameSync(inside, outside);
+    symlinkSync(outside, inside);
+    return outside;
+  }
+
+  const linksIn = (folder: string) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isSymbolicLink());
+
+  describe.each(places)("in the place of s-shop/v1/%s", (part) => {
+    test.each([
+      ["build", ""],
+      ["build", CHANGES],
+      ["build --full", ""],
+      ["build --full", CHANGES],
+    ])("%s replaces it, and touches nothing behind it", async (line, change) => {
+      await buildInto(out);
+      const outside = moveBehindLink(part);
+      const before = statSync(outside).isFile() ? readFileSync(outside) : everything(outside);
+      await write(change);
+      expect(await place.call(line)).toMatchObject({ code: 0, stderr: "" });
+      expect(linksIn(out)).toEqual([]);
+      expect(await differences(out)).toEqual([]);
+      expect(statSync(outside).isFile() ? readFileSync(outside) : everything(outside)).toEqual(before);
+    });
+  });
+
+  test.each(["stage", "ready", "trash"])(
+    "in the place of .precast/%s is removed, and nothing behind it",
+    async (name) => {
+      await buildInto(out);
+      const outside = mkdtempSync(join(place.folder, "outside-"));
+      mkdirSync(join(outside, "tree/s-shop/v1/posts"), { recursive: true });
+      writeFileSync(join(outside, "tree/s-shop/v1/posts/mine"), "");
+      writeFileSync(join(outside, "changes.json"), "");
+      const before = everything(outside);
+      symlinkSync(outside, join(out, ".precast", name));
+      await write(CHANGES);
+      expect(await place.call("build")).toMatchObject({ code: 0, stderr: "" });
+      expect(linksIn(out)).toEqual([]);
+      expect(await differences(out)).toEqual([]);
+      expect(everything(outside)).toEqual(before);
+    },
+  );
 });
 
 test.skipIf(NO_OVERLAY !== null)(

@@ -1,6 +1,6 @@
-/** The folder store: it lets timers run, and copes with folders that somebody else removes. */
+/** The folder store: it lets timers run, and copes with folders that somebody else removes or replaces by links. */
 import { hash } from "node:crypto";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -33,4 +33,16 @@ test("a file is written even if somebody has removed its folder since the write 
   rmSync(join(folder, "app"), { recursive: true });
   await put("app/v1/two.json");
   expect(readFileSync(join(folder, "app/v1/two.json"), "utf8")).toBe("app/v1/two.json");
+});
+
+test("nothing is written or deleted through a link in the place of a folder", async () => {
+  const { folder, put, store } = openStore();
+  mkdirSync(join(folder, "elsewhere"));
+  writeFileSync(join(folder, "elsewhere/two.json"), "mine");
+  mkdirSync(join(folder, "app"));
+  symlinkSync(join(folder, "elsewhere"), join(folder, "app/v1"));
+  await store.remove("app/v1/two.json");
+  await put("app/v1/one.json");
+  expect(readdirSync(join(folder, "elsewhere"))).toEqual(["two.json"]);
+  expect(readdirSync(join(folder, "app/v1"))).toEqual(["one.json"]);
 });
