@@ -60,7 +60,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   });
   if (replicas.length > 0) metrics?.addReplicas(() => readDatabases(live, replicas));
   const sources = {
-    ...openTree(options.out),
+    ...openTree(options.out, log.warn),
     ...live,
     resolvedRequests: openResolvedRequests(RESOLVED_REQUESTS_BYTES),
     onError,

@@ -6,28 +6,45 @@ import { nameFile, nameFolder } from "../shared/api/address.ts";
 import { makeEtag } from "../shared/api/answer.ts";
 import type { App } from "../shared/api/catalog.ts";
 import type { AppTree, CurrentCheck } from "../shared/api/respond.ts";
-import { CHANGES_FILE, nameStateFile, REMOTE_FILE, readState, STATE_FOLDER } from "../shared/tree.ts";
+import { CHANGES_FILE, isCatalogOf, nameStateFile, REMOTE_FILE, readStateAt, STATE_FOLDER } from "../shared/tree.ts";
 
 type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
 
 const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 
-/** What was read stays current until the file that it was read from is replaced. */
-export function openTree(out: string): Tree {
+/**
+ * What was read stays current until the file that it was read from is replaced. An app whose files are those of another
+ * app has no tree, of which `warn` is told once.
+ */
+export function openTree(out: string, warn: (sentence: string) => void = () => {}): Tree {
+  const warned = new Set<string>();
   const known = new Map<string, Watch & { readonly app: App }>();
   const canonical = openCanonicalApps();
   const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
 
-  async function findApp(appKey: string) {
+  async function findApp(appKey: string): Promise<(Watch & { readonly app: App }) | null> {
     const before = known.get(appKey);
     if (before?.isCurrent()) return before;
     known.delete(appKey);
     const path = join(out, nameStateFile(appKey));
     if (isMissing(path) || existsSync(join(out, STATE_FOLDER, REMOTE_FILE))) return null;
     const file = await readStamped(path, stamps);
-    const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
-    if (file === null || app === null) return null;
-    const found = { app: canonical(app), isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
+    if (file === null) return null;
+    const state = readStateAt(nameStateFile(appKey), file.bytes.toString());
+    const catalog = await readStamped(join(out, nameFolder(appKey), nameFile({ kind: "catalog" })), stamps);
+    if (state === null || !isCatalogOf(state, catalog?.bytes.toString() ?? "", out)) {
+      // A build has ended between the two reads.
+      if (!file.isCurrentOnDisk()) return findApp(appKey);
+      if (!warned.has(appKey)) warn(describeForeignTree(out, appKey));
+      warned.add(appKey);
+      return null;
+    }
+    warned.delete(appKey);
+    const found = {
+      app: canonical(state.app),
+      isCurrent: () => file.isCurrent() && (catalog === null || catalog.isCurrent()),
+      isCurrentOnDisk: () => file.isCurrentOnDisk() && (catalog === null || catalog.isCurrentOnDisk()),
+    };
     known.set(appKey, found);
     return found;
   }
@@ -46,6 +63,10 @@ export function openTree(out: string): Tree {
       return { app, isCurrentOnDisk, read };
     },
   };
+}
+
+function describeForeignTree(out: string, appKey: string): string {
+  return `The files of ${appKey} in ${out} are damaged or those of another app, and all its requests are answered live. Run \`precast build --full\`.`;
 }
 
 /** Without a tree, every request looks for the app in it, and a failed open costs as much as a tenth of a list. */

@@ -4,10 +4,12 @@
  */
 import { hash } from "node:crypto";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { type Address, addressOfFile, isSegment, segment, textOfSegment, writeRequest } from "./api/address.ts";
+import { catalogBody } from "./api/answer.ts";
 import { APP_KEY, type App, TYPE_SLUG } from "./api/catalog.ts";
-import { isFolder, namesIn, readText } from "./files.ts";
+import { exists, isFolder, namesIn, readText } from "./files.ts";
 import { once, parseJson } from "./settings/zod.ts";
 
 const FORMAT = 4;
@@ -69,6 +71,12 @@ export const CHANGES_FILE = "changes.json";
 /** Lists the files that exist only where the tree was deployed. Absent when the local tree is complete. */
 export const REMOTE_FILE = "elsewhere.json";
 
+/** The stage of a build from the moment when all files are there until all are in place, relative to the tree. */
+export const READY = `${STATE_FOLDER}/ready`;
+
+/** What is there as long as not all files of a build, or of a deploy to a folder, are in place. */
+const UNDER_WAY = [READY, `${STATE_FOLDER}/journal.json`];
+
 /** The state file of an app, relative to the tree. */
 export function nameStateFile(appKey: string): string {
   return `${STATE_FOLDER}/${segment(appKey)}.json`;
@@ -103,6 +111,32 @@ export function digestBytes(bytes: Uint8Array): FileDigest {
   return { sha256: hash("sha256", bytes, "hex"), size: bytes.length };
 }
 
+/** Like readState; null as well for a state that somebody has moved: that of another app than `path` is named after. */
+export function readStateAt(path: string, text: string): TreeState | null {
+  const state = readState(text);
+  return state !== null && nameStateFile(state.app.key) === path ? state : null;
+}
+
+const catalogSchema = once(() => z.object({ data: z.array(z.looseObject({ entry_count: z.int() })) }));
+
+/**
+ * Whether the catalog in the folder of an app is that of its state: somebody may have moved the folder of another app
+ * there. While a build or a deploy is under way, or after it was killed, one of the two may be newer: then one type that
+ * is in both is enough. A damaged catalog tells nothing.
+ */
+export function isCatalogOf({ app, counts }: TreeState, catalog: string, out: string): boolean {
+  const found = readCatalog(catalog);
+  const own = readCatalog(catalogBody(app, new Map(Object.entries(counts)))) ?? [];
+  if (found === null || isDeepStrictEqual(found, own)) return true;
+  const describe = ({ entry_count: _, ...type }: (typeof own)[number]) => JSON.stringify(type);
+  const known = own.map(describe);
+  return UNDER_WAY.some((path) => exists(join(out, path))) && found.some((type) => known.includes(describe(type)));
+}
+
+function readCatalog(text: string) {
+  return parseJson(text, catalogSchema())?.data ?? null;
+}
+
 // Selects the apps that a command works on: apps of the database by key, and apps that a tree has.
 
 export class UnknownAppError extends Error {
@@ -128,7 +162,8 @@ export function builtAppKeys(out: string): string[] {
 
 /** The state that the last build of an app has left; null when there is none or it cannot be read. */
 export function readTreeState(out: string, key: string): TreeState | null {
-  return readState(readText(join(out, nameStateFile(key))) ?? "");
+  const path = nameStateFile(key);
+  return readStateAt(path, readText(join(out, path)) ?? "");
 }
 
 /** An app that a tree has. `state` is null when there is none or it cannot be read. */
@@ -154,7 +189,7 @@ function statesIn(out: string): FoundState[] {
   const folder = join(out, STATE_FOLDER);
   return stateFilesIn(folder).map((name) => {
     // A state file that a build deletes meanwhile counts as one that cannot be read.
-    const state = readState(readText(join(folder, name)) ?? "");
+    const state = readStateAt(`${STATE_FOLDER}/${name}`, readText(join(folder, name)) ?? "");
     return { key: state?.app.key ?? textOfSegment(findTopFolder(name)), state };
   });
 }

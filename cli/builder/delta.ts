@@ -8,7 +8,7 @@ import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, isLink, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { nameStateFile, readState, readTreeState, type TreeState } from "../../shared/tree.ts";
+import { isCatalogOf, nameStateFile, readStateAt, readTreeState, type TreeState } from "../../shared/tree.ts";
 import type { RemoteFiles } from "./remote.ts";
 
 /** The database and the snapshot that a session reads: changes since a build are known only in the database that it read. */
@@ -130,9 +130,10 @@ export function chooseMode(
 ): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
   if (fullReason !== null) return full(fullReason);
-  const text = readText(join(out, nameStateFile(app.key)));
+  const path = nameStateFile(app.key);
+  const text = readText(join(out, path));
   if (text === null) return full("it was not built before");
-  const state = readState(text);
+  const state = readStateAt(path, text);
   if (state === null) return full("the state of its last build cannot be read");
   const incompatibility = findIncompatibility(state, source);
   if (incompatibility !== null) return full(incompatibility);
@@ -141,6 +142,8 @@ export function chooseMode(
   if (findLinkedFolders(out, state.app).length + findLinkedFolders(out, app).length > 0)
     return full("a symbolic link is in the place of one of its folders");
   if (!listFirstFiles(state.app).every((file) => isFile(join(out, file)))) return full("files of its tree are missing");
+  if (!isCatalogOf(state, readText(join(out, nameFolder(app.key), "_schemas.json")) ?? "", out))
+    return full("its catalog is not the one that was built");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }
 

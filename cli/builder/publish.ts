@@ -29,13 +29,12 @@ import {
   removeFrom,
   yieldToEventLoop,
 } from "../../shared/files.ts";
-import { CHANGES_FILE, findTopFolder, REMOTE_FILE, STATE_FOLDER, stateFilesIn } from "../../shared/tree.ts";
+import { CHANGES_FILE, findTopFolder, READY, REMOTE_FILE, STATE_FOLDER, stateFilesIn } from "../../shared/tree.ts";
 import { type Change, isWholeList, ownChanges } from "./changes.ts";
 import { readRemoteFiles } from "./remote.ts";
 
-/** The folder into which a build writes, and its name once it is complete; relative to the tree. */
+/** The folder into which a build writes, relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
-export const READY = `${STATE_FOLDER}/ready`;
 const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
 /** The list of changes that are in place but not reported yet. */
 export const PENDING = `${STATE_FOLDER}/carried.json`;

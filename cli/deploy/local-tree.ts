@@ -12,13 +12,13 @@ import {
   type FileDigests,
   isTreeFile,
   nameStateFile,
-  readState,
+  READY,
+  readStateAt,
   STATE_FOLDER,
   stateFilesIn,
   type TreeState,
   unknownFoldersIn,
 } from "../../shared/tree.ts";
-import { READY } from "../builder/publish.ts";
 import { hasAllApps, readRemoteFiles } from "../builder/remote.ts";
 
 export type LocalTree = {
@@ -114,7 +114,7 @@ function readStates(out: string): TreeState[] {
     throw new UnfinishedTreeError(
       `${out} has no finished build of any app. Run \`precast build\` first. An empty tree is never deployed: if the last app was deleted, delete its files at the target yourself.`,
     );
-  const states = names.map((name) => readState(readText(join(folder, name)) ?? ""));
+  const states = names.map((name) => readStateAt(`${STATE_FOLDER}/${name}`, readText(join(folder, name)) ?? ""));
   const known = states.filter((state) => state !== null);
   if (known.length === 0 || known.length < states.length) throw notBuilt(out);
   const folders = known.map(({ app }) => segment(app.key));

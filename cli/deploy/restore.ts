@@ -15,7 +15,7 @@ import {
   type FileDigest,
   isStatePath,
   nameStateFile,
-  readState,
+  readStateAt,
   type TreeState,
 } from "../../shared/tree.ts";
 import { ForeignTreeError } from "../builder/built.ts";
@@ -106,7 +106,7 @@ async function fetchStates(store: Store, files: ReadonlyMap<string, FileDigest>)
     if (!isStatePath(path)) continue;
     const content = (await store.get(path))?.bytes;
     if (content === undefined || digestBytes(content).sha256 !== sha256) throw new ForeignTreeError(path);
-    const state = readState(content.toString("utf8"));
+    const state = readStateAt(path, content.toString("utf8"));
     if (state !== null) states.push({ path, content, state });
   }
   return states;

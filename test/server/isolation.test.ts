@@ -3,11 +3,12 @@
  * hold marker words that only one of them may show, and others, in drafts and an unpublished type, that none may show.
  * Every endpoint, every parameter and every file of the tree is searched for them.
  */
-import { cp, readdir, readFile } from "node:fs/promises";
+import { cp, readdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { segment } from "../../shared/api/address.ts";
 import { sql } from "../../shared/sql/query.ts";
+import { smallApp } from "../support/cli.ts";
 import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle, BundleEntry, BundleType } from "../support/model-bundle.ts";
 import {
@@ -349,6 +350,53 @@ describe("the files of the tree", () => {
       ].map((name) => `/v1/${name}.json`),
     );
     expect(names.filter((name) => /filter\/price\/s-(30|40|70|80)/.test(name))).toEqual([]);
+  });
+});
+
+describe("the tree of another app that was moved into the place of an app's", () => {
+  const [folder, state] = [segment("twin"), `.precast/${segment("twin")}.json`];
+  const [other, otherState] = [segment("other"), `.precast/${segment("other")}.json`];
+  const twinState = `.precast/${segment("Twin")}.json`;
+
+  beforeAll(() => loadBundles(store, [smallApp("other", ["Ada"])]));
+
+  test.each([
+    ["its folder", [[other, folder]]],
+    [
+      "its folder and its state",
+      [
+        [other, folder],
+        [otherState, state],
+      ],
+    ],
+    [
+      "folder and state of an app with the same types",
+      [
+        [segment("Twin"), folder],
+        [twinState, state],
+      ],
+    ],
+  ])("is no tree, and the log says so once: %s", async (_, moves) => {
+    const out = join(store.folder, `moved-${moves.flat().join("-").replaceAll("/", "-")}`);
+    await buildSite(store, out);
+    const api = await openApiServer(store, out);
+    const get = (path: string) => api.get(`/api/v1/${path}`, { appKey: "twin" });
+    const paths = ["_schemas", "posts", "authors", `posts/${FIRST}`, "posts?sort=title"];
+    const before = await Promise.all(paths.map(get));
+    expect(api.warnings).toEqual([]);
+    for (const [from, to] of moves as [string, string][]) {
+      await rm(join(out, to), { recursive: true });
+      await rename(join(out, from), join(out, to));
+    }
+    // A build would end with this list: the server looks at what it knows.
+    await rename(join(out, ".precast/changes.json"), join(out, ".precast/changes"));
+    await cp(join(out, ".precast/changes"), join(out, ".precast/changes.json"));
+    for (const [index, path] of paths.entries()) expect((await get(path)).text, path).toBe(before[index]?.text);
+    expect(api.warnings).toEqual([expect.stringContaining("those of another app")]);
+    await buildSite(store, out);
+    for (const [index, path] of paths.entries()) expect((await get(path)).text, path).toBe(before[index]?.text);
+    expect((await get("posts")).headers["cache-status"]).toBe("precast; hit");
+    await api.close();
   });
 });
 

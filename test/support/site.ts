@@ -101,6 +101,8 @@ export type ApiServer = {
   /** What the server reports to operators. */
   readonly seen: readonly Observation[];
   readonly errors: unknown[];
+  /** What it warns of. */
+  readonly warnings: string[];
   /** The live work that runs and waits. */
   readonly state: () => LiveState;
   readonly close: () => Promise<void>;
@@ -122,7 +124,9 @@ export async function openApiServer(
     onError,
   });
   const live = openLive(store.database, { mediaBaseUrl: MEDIA, answerCache: openCache(memory), ...store.limits });
-  const sources = { ...openTree(out), ...live, resolvedRequests: openResolvedRequests(memory), onError };
+  const warnings: string[] = [];
+  const tree = openTree(out, (sentence) => void warnings.push(sentence));
+  const sources = { ...tree, ...live, resolvedRequests: openResolvedRequests(memory), onError };
   const hits = openHits(memory);
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
   const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits }, observe);
@@ -132,6 +136,7 @@ export async function openApiServer(
     hits,
     seen,
     errors,
+    warnings,
     state: live.state,
     get: (target, asked) => ask(listening.url, target, { ...asked, agent }),
     close: async () => {
