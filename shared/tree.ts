@@ -37,7 +37,10 @@ const stateSchema = once(() =>
       snapshot: z.string(),
       /** UUID of the tree, the same for all its apps. */
       tree: z.string(),
-      /** UUID of the build. The database stores it too: one that lacks it may lack content that the build read. */
+      /**
+       * UUID of the build, or UNRECORDED. The database stores it too: one that lacks it may lack content that the build
+       * read.
+       */
       mark: z.string(),
       files: z.int(),
       /** Published entries. */
@@ -59,6 +62,9 @@ export type FileSizes = TreeState["sizes"][string];
 
 /** What stands for the catalog where other files have the slug of their type, which never begins so. */
 export const CATALOG = "_schemas";
+
+/** In place of the mark of a build that its database could not record, because the role might not write. */
+export const UNRECORDED = "";
 
 export const STATE_FOLDER = ".precast";
 

@@ -8,17 +8,18 @@ import { nameFolder, segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
+import { isForbidden, isReadOnly } from "../../shared/database/errors.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { appCountsQuery } from "../../shared/sql/tree.ts";
-import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp } from "../../shared/tree.ts";
+import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp, UNRECORDED } from "../../shared/tree.ts";
 import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
 import { type BuildIds, chooseMode, findLinkedFolders, isFromSource, readSource, type Source } from "./delta.ts";
 import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree } from "./publish.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
-import { type AppReport, finishApp, removeApp, shareSeconds } from "./report.ts";
+import { type AppReport, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 /** Number of files done, number of files in all, and size of the files done in bytes. */
@@ -37,6 +38,8 @@ export type BuildOptions = AppDefaults & {
   readonly onChange?: (change: Change) => void;
   /** Called when the build begins again, for the reason given: `onChange` is then called for all changes again. */
   readonly onRestart?: (reason: string) => void;
+  /** Told what the user should know of the result. */
+  readonly onWarning?: (sentence: string) => void;
   /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
   readonly remote?: RemoteFiles | undefined;
 };
@@ -103,25 +106,27 @@ async function buildOnce(
   const progress = countProgress(options.onProgress);
   const stage = openStage({ ...options, check, builtAt: now().toISOString(), onFile: progress.add });
   try {
-    const { finish, missing } = await database.transaction("read", async (session) => {
+    const { finish, missing, isOutdated } = await database.transaction("read", async (session) => {
       const source = await readSource(session);
       const all = await readApps(session, options);
       refuseEmptyDatabase(all, treeApps, out, source);
       const chosen = chooseApps(all, options.apps);
       const plans = await planApps(session, chosen, source, fullReason, { ...options, remote });
       progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
-      const finish: (() => AppReport)[] = [];
+      const finish: ((mark: string) => AppReport)[] = [];
       for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, options));
       const gone = options.apps === null ? removedApps(treeApps, all) : [];
       for (const { key } of gone) finish.push(await removeApp(stage.openApp(key), out, key));
       if (options.apps === null) replaceOtherFolders(all, remote);
-      return { finish, missing: missingApps(all, chosen, treeApps) };
+      const isOutdated = gone.length > 0 || plans.some((plan) => plan.isOutdated);
+      return { finish, missing: missingApps(all, chosen, treeApps), isOutdated };
     });
     const read = now();
     await stage.settle();
-    const reports = finish.map((end) => end());
+    const isRecorded = options.dryRun || !(stage.hasChanges() || isOutdated) || (await recordBuild(database, buildIds));
+    if (!isRecorded) options.onWarning?.(UNRECORDED_TEXT);
+    const reports = finish.map((end) => end(isRecorded ? buildIds.mark : UNRECORDED));
     if (!options.dryRun) {
-      if (stage.hasChanges()) await recordBuild(database, buildIds);
       remote.saveFetched();
       // If the process dies in between, the tree counts as one that lacks apps, and a deploy deletes too little.
       if (missing.length > 0) writeMissingApps(out, missing);
@@ -138,7 +143,7 @@ async function buildOnce(
 /** Chooses the UUIDs with which the database records a build: of the tree, of this build and of earlier builds. */
 function chooseBuildIds(treeApps: readonly TreeApp[]): BuildIds {
   const states = treeApps.flatMap(({ state }) => state ?? []);
-  const earlierMarks = [...new Set(states.map(({ mark }) => mark))];
+  const earlierMarks = [...new Set(states.map(({ mark }) => mark))].filter((mark) => mark !== UNRECORDED);
   return { tree: states[0]?.tree ?? randomUUID(), mark: randomUUID(), earlierMarks };
 }
 
@@ -147,16 +152,30 @@ function chooseBuildIds(treeApps: readonly TreeApp[]): BuildIds {
  * resolves, everything that the build has read, and then the mark, is on the database's disk. Otherwise a crash could
  * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
  * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
+ *
+ * Resolves with false when the role may not write: then the next build is full.
  */
-async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<void> {
-  await database.transaction("write", async (session) => {
-    // A synchronous commit of a transaction that has written also flushes all earlier commits.
-    await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
-    await session.query(
-      sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
-    );
-    await session.query(sql("SELECT precast.fold_crowded()::text"));
-  });
+async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<boolean> {
+  try {
+    await database.transaction("write", async (session) => {
+      // A synchronous commit of a transaction that has written also flushes all earlier commits.
+      await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
+      await session.query(
+        sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
+      );
+      await session.query(sql("SELECT precast.fold_crowded()::text"));
+    });
+    return true;
+  } catch (error) {
+    if (!(isReadOnly(error) || isForbidden(error)) || (await isReplica(database))) throw error;
+    return false;
+  }
+}
+
+/** A replica may be behind what was built from its primary. */
+async function isReplica(database: Database): Promise<boolean> {
+  const [row] = await database.query(sql("SELECT pg_is_in_recovery()::text"));
+  return row?.[0] === "true";
 }
 
 class EmptyDatabaseError extends Error {
@@ -233,12 +252,12 @@ async function stageApp(
   stage: Stage,
   origin: Source & BuildIds,
   { out, now }: BuildOptions,
-): Promise<() => AppReport> {
+): Promise<(mark: string) => AppReport> {
   const staged = stage.openApp(plan.app.key, findLinkedFolders(out, plan.app));
   const start = now();
   const counts = await namingFile(plan.app, () => plan.run(staged));
   const seconds = plan.seconds + (now().getTime() - start.getTime()) / 1_000;
-  return () => finishApp({ ...plan, seconds }, staged, counts, origin);
+  return (mark) => finishApp({ ...plan, seconds }, staged, counts, { ...origin, mark });
 }
 
 /** Files that are only where the tree was deployed, in folders of apps that the database does not have, are forgotten. */

@@ -8,7 +8,14 @@ import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, isLink, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { isCatalogOf, nameStateFile, readStateAt, readTreeState, type TreeState } from "../../shared/tree.ts";
+import {
+  isCatalogOf,
+  nameStateFile,
+  readStateAt,
+  readTreeState,
+  type TreeState,
+  UNRECORDED,
+} from "../../shared/tree.ts";
 import type { RemoteFiles } from "./remote.ts";
 
 /** The database and the snapshot that a session reads: changes since a build are known only in the database that it read. */
@@ -150,6 +157,7 @@ export function chooseMode(
 /** Why changes since the build of this state cannot be determined; null when they can. */
 export function findIncompatibility(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
   if (state.version !== PACKAGE.version) return `it was built by Precast ${state.version}`;
+  if (state.mark === UNRECORDED) return "the database could not record its last build";
   if (isFromSource(source, state)) return null;
   return state.source === source.source
     ? "the database has lost recent changes, or no longer has the record of this build"

@@ -104,6 +104,10 @@ export async function removeApp(
   return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });
 }
 
+export const UNRECORDED_TEXT =
+  "The role may read but not write, so the database has no record of this build, and the next build will be full. " +
+  "To build only what has changed, a role must be able to run precast.keep_mark, which default_transaction_read_only forbids.";
+
 // Describes the build of an app in one line: what it wrote, in which mode, and why in that mode.
 
 export function summarizeApp(report: AppReport, { colors }: Terminal, dryRun: boolean): string {

@@ -32,6 +32,7 @@ export const buildCommand = defineCommand({
       const apps = await buildTree(database, {
         ...settings,
         now,
+        onWarning: terminal.warn,
         ...(progress === null ? {} : { onProgress: progress.update }),
         ...(settings.dryRun ? sayingChanges(terminal) : {}),
         ...(restored?.kind === "restored" ? { remote: restored.remote } : {}),

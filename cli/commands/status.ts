@@ -3,7 +3,7 @@ import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCounted, formatFiles } from "../../shared/text.ts";
-import { appsOfTree, removedApps } from "../../shared/tree.ts";
+import { appsOfTree, removedApps, UNRECORDED } from "../../shared/tree.ts";
 import { readTreeStatus, type TreeStatus } from "../builder/delta.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, readRows, withDatabase } from "../database.ts";
@@ -42,8 +42,12 @@ export const statusCommand = defineCommand({
     const treeApps = appsOfTree(settings.out);
     const gone = removedApps(treeApps, apps).map(({ key }) => key);
     const damaged = treeApps.filter(({ state }) => state === null).map(({ key }) => key);
+    const unrecorded = treeApps.filter(({ state }) => state?.mark === UNRECORDED).map(({ key }) => key);
     const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts", "Files", "Size"], typeRows(apps));
-    const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree, damaged.includes(key))}`);
+    const trees = apps.map(({ key, tree }) => {
+      const text = treeText(tree, damaged.includes(key), unrecorded.includes(key));
+      return `${terminal.colors.bold(key)}: ${text}`;
+    });
     const known = apps.length === 0 ? [noAppText(settings)] : [table, ...trees];
     terminal.result([...known, ...gone.map(goneText)].join("\n"), { apps, trees_without_app: gone });
     return DONE;
@@ -63,9 +67,12 @@ function typeRows(apps: readonly AppStatus[]): (string | number)[][] {
 
 const DAMAGED = "has files, but the state of its last build is missing or cannot be read: run `precast build`";
 
-function treeText(tree: TreeStatus | null, isDamaged: boolean): string {
+const UNKNOWN = "by a role that may only read: what has changed since is not known";
+
+function treeText(tree: TreeStatus | null, isDamaged: boolean, isUnrecorded: boolean): string {
   if (tree === null) return isDamaged ? DAMAGED : "not built";
-  return `built ${tree.built_at}, ${formatFiles(tree.files)}, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
+  const behind = isUnrecorded ? UNKNOWN : behindText(tree);
+  return `built ${tree.built_at}, ${formatFiles(tree.files)}, ${formatBytes(tree.bytes)}, ${behind}`;
 }
 
 /**

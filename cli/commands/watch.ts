@@ -52,10 +52,17 @@ function watchTree(
   stop: AbortSignal,
 ): Promise<void> {
   let warning: string | null = null;
+  const warned = new Set<string>();
+
+  /** Says what holds for each build only once. */
+  function onWarning(text: string): void {
+    if (!warned.has(text)) terminal.warn(text);
+    warned.add(text);
+  }
 
   async function build(): Promise<void> {
     const start = now();
-    const reports = await buildTree(database, { ...settings, full: false, dryRun: false, now });
+    const reports = await buildTree(database, { ...settings, full: false, dryRun: false, now, onWarning });
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     // Where the failure was reported: a server writes warnings to its log.
     if (warning !== null) terminal.warn("Building works again.");

@@ -165,8 +165,16 @@ export function isReadOnly(error: unknown): error is Error {
   return error instanceof Error && "code" in error && error.code === READ_ONLY;
 }
 
+/** insufficient_privilege */
+const FORBIDDEN = "42501";
+
+/** Whether the role lacks a right to what the statement does. */
+export function isForbidden(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && error.code === FORBIDDEN;
+}
+
 /** invalid_schema_name, undefined_table, undefined_column, undefined_function, insufficient_privilege. */
-const MISSING_OR_FORBIDDEN = ["3F000", "42P01", "42703", "42883", "42501"];
+const MISSING_OR_FORBIDDEN = ["3F000", "42P01", "42703", "42883", FORBIDDEN];
 
 /** Whether the database lacks what the statement names, or the role a right to it: it fails whatever its values are. */
 export function isMissingOrForbidden(error: unknown): boolean {

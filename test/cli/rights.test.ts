@@ -1,7 +1,12 @@
-/** The rights that the role of `serve` needs: it names each missing one and does not start, and answers with all of them. */
+/**
+ * The rights that the role of `serve` needs: it names each missing one and does not start, and answers with all of them.
+ * And what a role can build that may only read.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openPlace, type Place, SHOP, shop } from "../support/cli.ts";
 import type { Bundle } from "../support/model-bundle.ts";
 import { arbitraryRequest } from "../support/requests.ts";
@@ -117,4 +122,43 @@ test("a role is accepted that may read only the needed columns of precast.apps",
   const server = await place.serve("", asRole());
   expect((await server.get("/api/v1/posts", { appKey: SHOP })).status).toBe(200);
   await server.stop();
+});
+
+describe("a role that may only read", () => {
+  const UNRECORDED = /^The role may read but not write, .* the next build will be full\. .*\n$/;
+  const buildReport = (env?: Record<string, string>) =>
+    place.json<{ apps: { mode: string; reason: string }[] }>("build --out reading", env);
+
+  beforeEach(async () => {
+    rmSync(join(place.folder, "reading"), { recursive: true, force: true });
+    await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role};
+      GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA precast TO ${role}`);
+  });
+
+  test.each([
+    ["because its transactions are read-only", () => `ALTER ROLE ${role} SET default_transaction_read_only = on`],
+    ["because it lacks keep_mark", () => `REVOKE EXECUTE ON FUNCTION precast.keep_mark FROM ${role}`],
+  ])("%s builds in full each time, and is told why", async (_, restrict) => {
+    await client.query(restrict());
+    for (const reason of ["it was not built before", "the database could not record its last build"]) {
+      const { code, stdout, stderr } = await place.run("build --out reading --json --quiet", asRole());
+      expect([code, stderr]).toEqual([0, expect.stringMatching(UNRECORDED)]);
+      expect(JSON.parse(stdout)).toMatchObject({ apps: [{ mode: "full", reason }] });
+      expect(await place.run("verify --out reading", asRole())).toMatchObject({ code: 0, stderr: "" });
+    }
+    expect((await place.run("status --out reading", asRole())).stdout).toContain(
+      "by a role that may only read: what has changed since is not known",
+    );
+    expect((await buildReport()).apps).toMatchObject([{ mode: "full" }]);
+    expect((await buildReport()).apps).toMatchObject([{ mode: "incremental" }]);
+  });
+
+  test("watches, and is told once", async () => {
+    await client.query(`ALTER ROLE ${role} SET default_transaction_read_only = on`);
+    const watch = place.start("watch --out reading", asRole());
+    await watch.printed(/wrote .* \(full: it was not built before\)\n/);
+    await client.query("UPDATE precast.content_types SET name = name || '!' WHERE slug = 'posts'");
+    await watch.printed(/wrote .* \(full: the database could not record its last build\)\n/);
+    expect(await watch.stop()).toMatchObject({ code: 0, stderr: expect.stringMatching(UNRECORDED) });
+  });
 });
