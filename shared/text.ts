@@ -70,5 +70,18 @@ const CONTROL = /[^\P{Cc}\n\t]/gu;
 
 /** Control characters as escapes: bundles, file names, databases and the responses of stores may contain any. */
 export function printable(text: string): string {
-  return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text.replace(CONTROL, escapeCharacter);
+}
+
+function escapeCharacter(character: string): string {
+  const code = (character.codePointAt(0) as number).toString(16);
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
+}
+
+/** Also line ends, tabs and what shows nothing, as a byte order mark: they would forge or hide a part of one line. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A name or a message on one line, in which every character can be seen. */
+export function printableLine(text: string): string {
+  return text.replace(UNSEEN, escapeCharacter);
 }

@@ -13,6 +13,7 @@ import {
   addChanges,
   addProblem,
   type Changes,
+  describeProblem,
   ImportProblems,
   type ImportReport,
   type MissingTarget,
@@ -47,13 +48,15 @@ export const importCommand = defineCommand({
     const report = await withDatabase(settings, (database) => importBundle(database, folder, options)).finally(() =>
       progress?.stop(),
     );
-    const { app, types, fields, entries, missingTargets } = report;
+    const { app, types, fields, entries, missingTargets, warnings } = report;
     const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
     terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : ""}${changes}`);
-    for (const missing of missingTargets) terminal.warn(missingText(missing));
+    for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
+    const next = settings.dryRun ? null : "precast build";
+    if (next !== null) terminal.say(`Next: run \`${next}\`.`);
     if (settings.json) {
-      const changes = { types, fields, entries };
-      terminal.result("", { app, dry_run: settings.dryRun, ...changes, missing_targets: missingTargets });
+      const told = { types, fields, entries, missing_targets: missingTargets, warnings, next };
+      terminal.result("", { app, dry_run: settings.dryRun, ...told });
     }
     return DONE;
   },
@@ -80,8 +83,6 @@ export type ImportOptions = {
 const IMPORT_LOCK = 7_232_279;
 /** From this number of entries on, building the indexes of an empty database after the rows saves time. */
 const WORTH_LATE_INDEXES = 5_000;
-/** From this number of created, updated and deleted entries on, the import ends with `maintainTables`. */
-const MAINTENANCE_THRESHOLD = 1_000;
 const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
 
 /** Throws ImportProblems when the bundle is invalid; nothing of it is imported then. */
@@ -101,33 +102,36 @@ export async function importBundle(database: Database, folder: string, options: 
       return report;
     })
     .finally(merger.whenIdle);
-  if (!options.dryRun && changedEntryCount(report) >= MAINTENANCE_THRESHOLD) await maintainTables(database);
+  const { created, updated, deleted } = report.entries;
+  if (!options.dryRun && created + updated + deleted > 0) await maintainTables(database);
   return report;
 }
 
-function changedEntryCount({ entries }: ImportReport): number {
-  return entries.created + entries.updated + entries.deleted;
-}
-
 /** A valid bundle, with the number of its entries. */
-type CheckedBundle = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
+type CheckedBundle = {
+  readonly bundle: Bundle;
+  readonly app: BundleApp;
+  readonly total: number;
+  readonly warnings: readonly string[];
+};
 
 async function checkBundle(folder: string, prune: boolean): Promise<CheckedBundle> {
   const problems = noProblems();
-  const bundle = await readBundle(folder, prune, problems);
+  const warnings = noProblems();
+  const bundle = await readBundle(folder, prune, problems, warnings);
   let total = 0;
-  for (const type of bundle.types) {
-    for await (const batch of readEntries(bundle, type, new Map(), problems)) {
+  for (const slug of bundle.known.keys()) {
+    for await (const batch of readEntries(bundle, slug, new Map(), problems, warnings)) {
       total += batch.length;
     }
   }
-  if (bundle.app === null || problems.count > 0) throw new ImportProblems(problems);
-  return { bundle, app: bundle.app, total };
+  if (bundle.app === null || problems.listed.size > 0) throw new ImportProblems(problems);
+  return { bundle, app: bundle.app, total, warnings: [...warnings.listed.values()].map(describeProblem) };
 }
 
 async function write(
   session: Session,
-  { bundle, app, total }: CheckedBundle,
+  { bundle, app, total, warnings }: CheckedBundle,
   merger: PendingListMerger,
   { prune, dryRun, onProgress }: ImportOptions,
 ): Promise<ImportReport> {
@@ -160,6 +164,7 @@ async function write(
     fields: addChanges(pruned.fields, fields),
     entries,
     missingTargets,
+    warnings,
   };
 }
 
@@ -176,7 +181,7 @@ async function writeType(
   let changes = NO_CHANGES;
   // The database writes a batch while the next is read.
   let writing = Promise.resolve(NO_CHANGES);
-  for await (const batch of readEntries(bundle, type, seen, problems)) {
+  for await (const batch of readEntries(bundle, type.slug, seen, problems, null)) {
     changes = addChanges(changes, await writing);
     writing = writeEntries(session, row, batch).then((written) => {
       advance(batch.length);
@@ -206,10 +211,10 @@ async function refuseClashes(session: Session, app: string, types: readonly Bund
 }
 
 function refuse(problems: Problems): void {
-  if (problems.count > 0) throw new ImportProblems(problems);
+  if (problems.listed.size > 0) throw new ImportProblems(problems);
 }
 
-// Updates the statistics and merges the pending lists of the indexes after an import of many entries. Otherwise the
+// Updates the statistics and merges the pending lists of the indexes after an import. Otherwise the
 // embedded database would plan queries as if the entries did not exist, and each search would scan the pending lists.
 
 /**

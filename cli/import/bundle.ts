@@ -4,13 +4,22 @@
  */
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
-import { lstat, readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
 import { TYPE_SLUG } from "../../shared/api/catalog.ts";
-import { findNames } from "../../shared/files.ts";
-import { A_SLUG, type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
-import { type Entry, readEntry } from "./entry.ts";
-import { addProblem, type Problems } from "./report.ts";
+import { type BundleApp, type BundleType, type Definition, readApp, readKnownFields, readType } from "./definition.ts";
+import { type Entry, findInexact, type KnownFields, knowFields, NOTHING_KNOWN, readEntry } from "./entry.ts";
+import {
+  APP,
+  describeReadFailure,
+  ENTRIES,
+  findFile,
+  namePath,
+  namesIn,
+  refuseMisspelt,
+  requireFolder,
+  TYPES,
+} from "./folder.ts";
+import { addProblem, type Problems, quote } from "./report.ts";
 
 export type Bundle = {
   readonly folder: string;
@@ -18,8 +27,8 @@ export type Bundle = {
   readonly app: BundleApp | null;
   /** In the order of their file names, without the invalid ones. */
   readonly types: readonly BundleType[];
-  /** Slugs for which the bundle has a file of entries. */
-  readonly slugsWithEntriesFile: ReadonlySet<string>;
+  /** What the entries of each file of entries are checked by, also of a type that is invalid or missing. */
+  readonly known: ReadonlyMap<string, KnownFields>;
 };
 
 const PRUNE_WITHOUT_TYPES =
@@ -32,41 +41,70 @@ const BATCH_LENGTH = 1_000_000;
  * Reads everything but the entries. With `prune`, which deletes what the bundle lacks, a missing folder of content
  * types is a problem. Throws an Error when `folder` is not a folder.
  */
-export async function readBundle(folder: string, prune: boolean, problems: Problems): Promise<Bundle> {
-  if (!(await isFolder(folder)))
-    throw new Error(`There is no folder ${folder}. Specify the folder of a bundle, which contains ${APP}.`);
-  refuseMisspelt((await listFolder(folder, ".", problems)) ?? [], problems);
+export async function readBundle(
+  folder: string,
+  prune: boolean,
+  problems: Problems,
+  warnings: Problems,
+): Promise<Bundle> {
+  await requireFolder(folder);
+  await refuseMisspelt(folder, problems);
   const app = await readDefinition(folder, APP, readApp, problems);
   const slugs = await namesIn(folder, TYPES, problems);
   if (prune && slugs === null) addProblem(problems, TYPES.folder, null, PRUNE_WITHOUT_TYPES);
   const types: BundleType[] = [];
+  const fields = new Map<string, KnownFields>();
   for (const slug of slugs ?? []) {
-    const type = await readDefinition(folder, namePath(TYPES, slug), (text) => readType(text, slug), problems);
-    if (type !== null) types.push(type);
+    const file = namePath(TYPES, slug);
+    const read = (text: string) => {
+      fields.set(slug, readKnownFields(text));
+      return readType(text, slug);
+    };
+    const type = await readDefinition(folder, file, read, problems);
+    if (type === null) continue;
+    types.push(type);
+    fields.set(slug, knowFields(type.fields));
+    warnOfNames(type, file, warnings);
   }
-  const slugsWithEntriesFile = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
-  for (const slug of slugsWithEntriesFile) {
+  const withEntries = (await namesIn(folder, ENTRIES, problems)) ?? [];
+  for (const slug of withEntries) {
     if (slugs?.includes(slug) || !TYPE_SLUG.test(slug)) continue;
-    addProblem(
-      problems,
-      namePath(ENTRIES, slug),
-      null,
-      `belongs to no content type: ${namePath(TYPES, slug)} is missing`,
-    );
+    const fault = `belongs to no content type: ${namePath(TYPES, slug)} is missing`;
+    addProblem(problems, namePath(ENTRIES, slug), null, fault);
   }
-  return { folder, app, types, slugsWithEntriesFile };
+  return { folder, app, types, known: new Map(withEntries.map((slug) => [slug, fields.get(slug) ?? NOTHING_KNOWN])) };
 }
 
-/** Yields the valid entries of one type in batches. Adds to `seen` their ids and the numbers of their lines. */
+/** Names of devices: Windows can hold no file or folder of these names, with or without an ending. */
+const WINDOWS_DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9])$/;
+
+/** Types and fields give folders and files of the tree their names. */
+function warnOfNames({ slug, fields }: BundleType, file: string, warnings: Problems): void {
+  const warn = (subject: string) =>
+    addProblem(
+      warnings,
+      file,
+      null,
+      `${subject} has a name that Windows can give to no file: a tree with it can be built, copied and served only elsewhere`,
+    );
+  if (WINDOWS_DEVICE.test(slug)) warn("the content type");
+  for (const { name } of fields) if (WINDOWS_DEVICE.test(name)) warn(`field ${quote(name)}`);
+}
+
+/**
+ * Yields the valid entries of one type in batches. Adds to `seen` their ids and the numbers of their lines, and warns of
+ * numbers that filters and sorts do not tell from others.
+ */
 export async function* readEntries(
-  { folder, slugsWithEntriesFile }: Bundle,
-  type: BundleType,
+  { folder, known }: Bundle,
+  slug: string,
   seen: Map<string, number>,
   problems: Problems,
+  warnings: Problems | null,
 ): AsyncGenerator<Entry[]> {
-  if (!slugsWithEntriesFile.has(type.slug)) return;
-  const file = namePath(ENTRIES, type.slug);
-  const fields = new Map(type.fields.map((field) => [field.name, field]));
+  const fields = known.get(slug);
+  if (fields === undefined) return;
+  const file = namePath(ENTRIES, slug);
   let batch: Entry[] = [];
   let length = 0;
   for await (const line of linesOf(folder, file, problems)) {
@@ -74,6 +112,9 @@ export async function* readEntries(
     const faults = "faults" in result ? result.faults : duplicateFaults(result.entry, seen);
     for (const fault of faults) addProblem(problems, file, line.number, fault);
     if (!("entry" in result) || faults.length > 0) continue;
+    if (warnings !== null)
+      for (const { field, text } of findInexact(result.entry, fields))
+        addProblem(warnings, file, line.number, text, field);
     seen.set(result.entry.id, line.number);
     batch.push(result.entry);
     length += result.entry.text.length;
@@ -96,8 +137,10 @@ async function readDefinition<T>(
   read: (text: string) => Definition<T>,
   problems: Problems,
 ): Promise<T | null> {
-  const bytes = await readFile(join(folder, file)).catch(async (error: unknown) => {
-    addProblem(problems, file, null, (await describeReadFailure(error, join(folder, file))).fault);
+  const path = await findFile(folder, file, problems);
+  if (path === null) return null;
+  const bytes = await readFile(path).catch(async (error: unknown) => {
+    addProblem(problems, file, null, (await describeReadFailure(error, path)).fault);
     return null;
   });
   if (bytes === null) return null;
@@ -109,105 +152,13 @@ async function readDefinition<T>(
 }
 
 async function* linesOf(folder: string, file: string, problems: Problems): AsyncGenerator<Line> {
+  const path = await findFile(folder, file, problems);
+  if (path === null) return;
   try {
-    for await (const lines of readLines(join(folder, file))) yield* lines;
+    for await (const lines of readLines(path)) yield* lines;
   } catch (error) {
-    addProblem(problems, file, null, (await describeReadFailure(error, join(folder, file))).fault);
+    addProblem(problems, file, null, (await describeReadFailure(error, path)).fault);
   }
-}
-
-// The names in a bundle folder: lists them, refuses wrong ones, and says why one cannot be read.
-
-const APP = "app.json";
-const TYPES = { folder: "content_types", ending: ".json" };
-const ENTRIES = { folder: "entries", ending: ".ndjson" };
-const PARTS = [APP, TYPES.folder, ENTRIES.folder];
-
-const WRONG_FILE_TYPE: Readonly<Record<string, string>> = {
-  EISDIR: "is a folder, but must be a file",
-  ENOTDIR: "is a file, but must be a folder",
-};
-
-async function isFolder(path: string): Promise<boolean> {
-  try {
-    return (await stat(path)).isDirectory();
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
-    throw error;
-  }
-}
-
-/**
- * Refuses names that are nearly those of a bundle's parts: the import would skip such a part silently. Any other name
- * is allowed in a bundle's folder.
- */
-function refuseMisspelt(names: readonly string[], problems: Problems): void {
-  for (const name of names) {
-    const meant = PARTS.find((part) => folded(part) === folded(name));
-    if (meant === undefined || meant === name) continue;
-    addProblem(problems, name, null, `is not part of a bundle; did you mean ${meant}?`);
-  }
-}
-
-/** Removes from a name what is easily confused: case, word separators and plural endings. */
-function folded(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/[-_ ]/g, "")
-    .replace(/ies(?=\.|$)/, "y")
-    .replace(/s(?=\.|$)/, "");
-}
-
-/**
- * File names in a folder without their ending; null when the folder is missing. A file with another ending is a
- * problem, because the import would skip it silently. So is a name that is not a valid slug.
- */
-async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[] | null> {
-  const files = await listFolder(folder, kind.folder, problems);
-  if (files === null) return null;
-  const slugIn = (file: string) => file.slice(0, -kind.ending.length);
-  const rule = `must be named <slug of a content type>${kind.ending}; a slug is ${A_SLUG}`;
-  for (const file of files) {
-    if (file.endsWith(kind.ending) && TYPE_SLUG.test(slugIn(file))) continue;
-    addProblem(problems, `${kind.folder}/${file}`, null, rule);
-  }
-  return files.filter((file) => file.endsWith(kind.ending)).map(slugIn);
-}
-
-/** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */
-async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
-  const path = join(folder, place);
-  try {
-    // Throws for a missing folder, which would count as an empty one.
-    await stat(path);
-    return await findNames(path, "*");
-  } catch (error) {
-    const { isMissing, fault } = await describeReadFailure(error, path);
-    if (isMissing) return null;
-    addProblem(problems, place, null, fault);
-    return [];
-  }
-}
-
-function namePath({ folder, ending }: typeof TYPES, slug: string): string {
-  return `${folder}/${slug}${ending}`;
-}
-
-type ReadFailure = { readonly isMissing: boolean; readonly fault: string };
-
-/**
- * Says why a path cannot be read. A dangling symbolic link, to a disk that is not mounted for example, does not count
- * as missing: otherwise --prune would delete the content that it stands for.
- */
-async function describeReadFailure(error: unknown, path: string): Promise<ReadFailure> {
-  const code = findCode(error);
-  if (code !== "ENOENT") return { isMissing: false, fault: WRONG_FILE_TYPE[code] ?? `cannot be read (${code})` };
-  if ((await lstat(path).catch(() => null)) === null) return { isMissing: true, fault: "is missing" };
-  return { isMissing: false, fault: "is a broken symbolic link: mount its target, or remove the link" };
-}
-
-function findCode(error: unknown): string {
-  return String((error as NodeJS.ErrnoException).code ?? error);
 }
 
 // Reads the lines of a file in chunks. Memory use does not grow with the size of the file.
@@ -245,15 +196,23 @@ async function* readLines(path: string): AsyncGenerator<Line[]> {
   yield [finishLine(Buffer.alloc(0))].filter(isNotBlank);
 }
 
+function startsWithMark(bytes: Buffer): boolean {
+  return bytes.subarray(0, BOM.length).equals(BOM);
+}
+
+/** As after `cat a.ndjson b.ndjson`: nobody sees it in an editor. */
+const LATE_MARK = "begins with a byte order mark (U+FEFF), which may stand only at the beginning of a file: remove it";
+
 /** Decodes a file as UTF-8 without its byte order mark, or says why that fails. */
 function decodeText(bytes: Buffer): { readonly text: string } | { readonly fault: string } {
-  const content = bytes.subarray(0, BOM.length).equals(BOM) ? bytes.subarray(BOM.length) : bytes;
+  const content = startsWithMark(bytes) ? bytes.subarray(BOM.length) : bytes;
   return isUtf8(content) ? { text: content.toString("utf8") } : { fault: "is not valid UTF-8" };
 }
 
 function decode(number: number, line: Buffer | null): Line {
   if (line === null) return { number, fault: `is longer than ${MAX_LINE >> 20} MiB` };
   if (number === 1) return { number, ...decodeText(line) };
+  if (startsWithMark(line)) return { number, fault: LATE_MARK };
   return isUtf8(line) ? { number, text: line.toString("utf8") } : { number, fault: "is not valid UTF-8" };
 }
 

@@ -20,7 +20,8 @@ import {
   TIMESTAMPS,
   TYPE_SLUG,
 } from "../../shared/api/catalog.ts";
-import { matching, optional } from "../../shared/settings/zod.ts";
+import { matching, optional, parseJson } from "../../shared/settings/zod.ts";
+import { type KnownFields, knowFields, NOTHING_KNOWN } from "./entry.ts";
 import { quote } from "./report.ts";
 import { findFaultyLine, findRepeatedKeys, unstorableIn } from "./text.ts";
 
@@ -182,6 +183,22 @@ const PARTIAL_TYPE = z.object({
 type PartialField = output<typeof PARTIAL_FIELD>;
 type PartialType = output<typeof PARTIAL_TYPE>;
 
+/** The fields that have no fault of their own. */
+const SOUND_FIELDS = z.object({ fields: z.array(orNull(FIELD)) });
+
+/** What the file of an invalid type tells of its fields: only what stays true when its faults are corrected. */
+export function readKnownFields(json: string): KnownFields {
+  const fields = parseJson(json, PARTIAL_TYPE)?.fields ?? null;
+  if (fields === null || findRepeatedKeys(json, JSON.parse(json)).length > 0) return NOTHING_KNOWN;
+  const isNamed = ({ name }: PartialField, index: number) =>
+    name !== null && FIELD_NAME.test(name) && nameFaults({ name }, index, fields).length === 0;
+  const isOnly = ({ name }: Field) => fields.filter((other) => other.name === name).length === 1;
+  const sound = (parseJson(json, SOUND_FIELDS)?.fields ?? [])
+    .filter((field) => field !== null)
+    .filter((field) => typeFaults(field).length === 0 && isOnly(field));
+  return knowFields(sound, fields.every(isNamed) ? new Set(fields.map(({ name }) => name ?? "")) : null);
+}
+
 const ANY_FIELD = "the fields of this type";
 const FILTERABLE = `${ANY_FIELD} that are not rich_text or json, and ${TIMESTAMPS.join(", ")}`;
 const SORTABLE = `${ANY_FIELD} that are not rich_text, json, relation or multiple, and ${TIMESTAMPS.join(", ")}`;
@@ -207,7 +224,7 @@ function fieldFaults(field: PartialField, index: number, fields: readonly Partia
   return [...nameFaults(field, index, fields), ...typeFaults(field)].map((fault) => `${subject} ${fault}`);
 }
 
-function nameFaults({ name }: PartialField, index: number, fields: readonly PartialField[]): string[] {
+function nameFaults({ name }: Pick<PartialField, "name">, index: number, fields: readonly PartialField[]): string[] {
   if (name === null) return [];
   const media = fields.find((other) => other.type === "media" && other.name !== null && name === `${other.name}_url`);
   return brokenRules([

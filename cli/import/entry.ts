@@ -1,8 +1,8 @@
 /** Reads and checks one line of an entries file. */
 import type { Field, FieldType } from "../../shared/api/catalog.ts";
 import { isDate, readUuid } from "../../shared/api/value.ts";
-import { quote } from "./report.ts";
-import { findRepeatedKeys, unstorableIn } from "./text.ts";
+import { quote, shorten } from "./report.ts";
+import { findRepeatedKeys, inexactNumbersIn, unstorableIn } from "./text.ts";
 
 /**
  * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as
@@ -20,13 +20,30 @@ export type Entry = {
 /** A valid entry, or all faults of its line. */
 type EntryOrFaults = { readonly entry: Entry } | { readonly faults: readonly string[] };
 
-/** Fields by name, prepared once for all lines of a file. */
-type FieldMap = ReadonlyMap<string, Field>;
+/** What is known of a type's fields, prepared once for all lines of a file. */
+export type KnownFields = {
+  /** The fields whose values are checked: all, unless the bundle defines some wrongly. */
+  readonly checked: ReadonlyMap<string, Field>;
+  /** The names of all fields; null when the bundle does not tell them all, so that any name may be right. */
+  readonly names: ReadonlySet<string> | null;
+  readonly hasNumbers: boolean;
+};
+
+/** `names` are those of the fields, unless there are more fields than these, or unknown ones. */
+export function knowFields(
+  fields: readonly Field[],
+  names: KnownFields["names"] = new Set(fields.map(({ name }) => name)),
+): KnownFields {
+  const checked = new Map(fields.map((field) => [field.name, field]));
+  return { checked, names, hasNumbers: fields.some(({ type }) => type === "number") };
+}
+
+export const NOTHING_KNOWN = knowFields([], null);
 
 const KEYS = ["id", "status", "published_at", "created_at", "updated_at", "data"];
 const STATUSES = ["draft", "published"];
 
-export function readEntry(text: string, fields: FieldMap): EntryOrFaults {
+export function readEntry(text: string, fields: KnownFields): EntryOrFaults {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -85,24 +102,36 @@ function lineFaults(line: ReadonlyMap<string, unknown>, timestamps: Timestamps):
   return faults;
 }
 
-function dataFaults(data: unknown, fields: FieldMap): string[] {
+function dataFaults(data: unknown, fields: KnownFields): string[] {
   if (!isObject(data)) return [];
   const values = data as Readonly<Record<string, unknown>>;
-  const unknown = Object.keys(values).filter((name) => !fields.has(name));
-  const faults = unknown.map((name) => `has an unknown field ${quote(name)}; ${knownNames(fields)}`);
-  for (const field of fields.values()) {
+  const { names } = fields;
+  const unknown = names === null ? [] : Object.keys(values).filter((name) => !names.has(name));
+  const faults = unknown.map((name) => `has an unknown field ${quote(name)}; ${listNames([...(names ?? [])])}`);
+  for (const field of fields.checked.values()) {
     const fault = valueFault(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined);
     if (fault !== null) faults.push(`field ${quote(field.name)} ${fault}`);
   }
   return faults;
 }
 
-function knownNames(fields: FieldMap): string {
-  return fields.size === 0 ? "the type has none" : `the fields are ${[...fields.keys()].join(", ")}`;
+function listNames(names: readonly string[]): string {
+  return names.length === 0 ? "the type has none" : `the fields are ${names.join(", ")}`;
 }
 
 function storageFaults(text: string): string[] {
   return unstorableIn(text).map(({ field, fault }) => (field === null ? fault : `field ${quote(field)} ${fault}`));
+}
+
+/** The number fields of an entry whose number no double has, with what that means (shared/contract.md section 4). */
+export function findInexact({ text }: Entry, { checked, hasNumbers }: KnownFields): { field: string; text: string }[] {
+  const numbers = hasNumbers ? inexactNumbersIn(text) : [];
+  return numbers
+    .filter(({ field }) => checked.get(field)?.type === "number")
+    .map(({ field, number }) => ({
+      field,
+      text: `field ${quote(field)} is ${shorten(number)}, but filters and sorts compare numbers as doubles, and take it for ${Number(number)}`,
+    }));
 }
 
 function isObject(value: unknown): value is object {

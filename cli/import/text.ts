@@ -1,6 +1,6 @@
 /**
- * Reads JSON as text: finds what PostgreSQL cannot store in it, keys that an object has twice, and the line on which it
- * stops being JSON.
+ * Reads JSON as text: finds what PostgreSQL cannot store in it, numbers that no double has, keys that an object has
+ * twice, and the line on which it stops being JSON.
  */
 
 // Finds what cannot be stored. Reads tokens, because JSON.parse rounds numbers.
@@ -51,6 +51,27 @@ function findFault(token: string, depth: number): string | null {
   const tooLong =
     whole.length + Number(exponent) > MAX_WHOLE_DIGITS || decimals.length - Number(exponent) > MAX_DECIMALS;
   return tooLong ? BAD_NUMBER : null;
+}
+
+/** Every number of at most 15 digits is told from all others as a double, within its range. */
+const SUSPECT_NUMBER = /(?:^|[[:,\s])-?(?:[\d.]{16,}|[\d.]+e[+-]?\d{3})/i;
+
+/** The numbers that are values of fields in the `data` of a valid line, and that no double has. */
+export function inexactNumbersIn(line: string): { readonly field: string; readonly number: string }[] {
+  if (!SUSPECT_NUMBER.test(line)) return [];
+  return [...placedTokens(line)].flatMap(({ token, depth, field }) =>
+    depth === 2 && field !== null && NUMBER.test(token) && spell(token) !== spell(String(Number(token)))
+      ? { field, number: token }
+      : [],
+  );
+}
+
+/** One spelling for all that mean the same number: its digits, and the power of ten behind the last. */
+function spell(number: string): string {
+  const [, whole = "", decimals = "", exponent = "0"] = NUMBER.exec(number) ?? [];
+  const digits = (whole + decimals).replace(/^0+/, "");
+  const short = digits.replace(/0+$/, "");
+  return short === "" ? "0" : `${short}e${Number(exponent) - decimals.length + digits.length - short.length}`;
 }
 
 /** Yields each token with its nesting depth and the field of `data` to whose value it belongs, or null. */

@@ -503,6 +503,14 @@ describe("on PostgreSQL", () => {
     expect(await place.json(line)).toMatchObject({ dry_run: false });
   });
 
+  test("an import names the next command, unless it was a dry run", async () => {
+    const line = `import ${bundle}`;
+    expect((await place.call(line)).stdout).toMatch(/\nNext: run `precast build`\.\n$/);
+    expect((await place.call(`${line} --dry-run`)).stdout).not.toContain("Next");
+    expect(await place.json(line)).toMatchObject({ next: "precast build", warnings: [] });
+    expect(await place.json(`${line} --dry-run`)).toMatchObject({ next: null });
+  });
+
   test("--quiet prints only results", async () => {
     const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
     for (const line of [...lines(), "edge"]) {

@@ -1,5 +1,8 @@
 /** `precast import`: what a bundle creates, updates and deletes, and which bundles are refused with which problems. */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -431,10 +434,12 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       UNION ALL SELECT to_jsonb(t)::text FROM precast.content_types t UNION ALL SELECT to_jsonb(a)::text FROM precast.apps a
       ORDER BY 1`);
   /** The problems that the import reports of a bundle that it refuses. */
-  const refusal = async (files: Files, options: Partial<ImportOptions> = {}) => {
-    const error = await run(files, options).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(ImportProblems);
-    return (error as ImportProblems).problems.map(describeProblem);
+  const refusal = (files: Files, options: Partial<ImportOptions> = {}) => refusalOf(writeBundle(files), options);
+  const refusalOf = async (folder: string, options: Partial<ImportOptions> = {}) => {
+    const ran = importBundle(database, folder, { prune: false, dryRun: false, ...options });
+    const error = await ran.catch((thrown: unknown) => thrown);
+    if (!(error instanceof ImportProblems)) throw error;
+    return error.problems.map(describeProblem);
   };
 
   test("creates the app, types, fields and entries of a bundle", async () => {
@@ -445,6 +450,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       fields: { created: 11, updated: 0, unchanged: 0, deleted: 0 },
       entries: { created: 2, updated: 0, unchanged: 0, deleted: 0 },
       missingTargets: [{ type: "posts", field: "author_id", target: "authors" }],
+      warnings: [],
     });
     expect(await rows("SELECT key, name, media_base_url FROM precast.apps")).toEqual([Object.values(APP)]);
     expect(
@@ -479,13 +485,14 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test("updates the database's row estimate of the entries table after many entries", async () => {
-    const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
+  test.each([1_000, 2])("updates the database's row estimate of the entries table after %i entries", async (count) => {
+    const entries = Array.from({ length: count }, (_, number) => entry({ id: uuid(number) }));
+    await database.execute("VACUUM ANALYZE precast.entries");
     await run(bundle({ entries }));
     const [[known] = []] = await rows(
       "SELECT reltuples::int::text FROM pg_class WHERE oid = 'precast.entries'::regclass",
     );
-    expect(Number(known)).toBeGreaterThanOrEqual(1_000);
+    expect(Number(known)).toBeGreaterThanOrEqual(count);
   });
 
   test("leaves no rows in the pending lists of GIN indexes, which every search would read", async () => {
@@ -688,11 +695,64 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
   });
 
   test("lists the first 100 problems and counts the rest", async () => {
-    const error = await run(bundle({ entries: Array.from({ length: 130 }, () => "x") })).catch((thrown) => thrown);
+    const lines = Array.from({ length: 130 }, (_, index) => entry({ id: uuid(index), [`key_${index}`]: 1 }));
+    const error = await run(bundle({ entries: ["x", ...lines] })).catch((thrown) => thrown);
     expect(error.problems).toHaveLength(100);
-    expect(error.more).toBe(30);
+    expect(error.more).toBe(31);
     expect(error.message).toContain("entries/posts.ndjson:1: is not valid JSON");
-    expect(error.message).toMatch(/\nand 30 more$/);
+    expect(error.message).toMatch(/\nand 31 more$/);
+  });
+
+  test("lists a problem that many lines or files have once, with its first places and their number", async () => {
+    const dates = Array.from({ length: 1_234 }, (_, index) =>
+      entry({ id: uuid(index), data: { title: "a", post_date: `${index}.1.2026` } }),
+    );
+    const wrong = { description: undefined };
+    const others = {
+      "content_types/a.json": typeFile({ slug: "a", ...wrong }),
+      "content_types/b.json": typeFile(wrong),
+    };
+    const lines = ["a", entry({ id: OTHER }), "b", entry({ id: OTHER, data: {} }), ...dates, "c"];
+    expect(await refusal({ ...bundle({ entries: lines }), ...others })).toEqual([
+      'content_types/a.json: "description" is missing: it must be a string (in 2 files: content_types/a.json, content_types/b.json)',
+      'content_types/b.json: "slug" must be "b" like the file name, not "posts"',
+      `entries/posts.ndjson:1: is not valid JSON: Unexpected token 'a', "a" is not valid JSON (on 3 lines: 1, 3, 1239)`,
+      'entries/posts.ndjson:4: field "title" is required: it must be a string, not nothing',
+      'entries/posts.ndjson:5: field "post_date" must be a date such as 2026-01-20, not "0.1.2026" (on 1,234 lines: 5, 6, 7, 8, 9, …)',
+    ]);
+  });
+
+  test("checks the entries of a type that is wrong, by what stays true when it is corrected", async () => {
+    const fields = [
+      field("title", "text", { required: true }),
+      field("price", "number"),
+      field("tags", "text", { multipel: true }),
+      field("day", "dat"),
+      { ...field("sold", "boolean"), required: undefined },
+      field("size", "number"),
+      field("size", "text"),
+    ];
+    const data = { tags: ["a"], day: 1, sold: 1, size: "L", price: "7", colour: "red" };
+    const lists = { filterable_fields: [], sortable_fields: [], summary_fields: null };
+    const value = 'entries/posts.ndjson:1: field "price" must be a number within ±1.797e308, not "7"';
+    const required = 'entries/posts.ndjson:1: field "title" is required: it must be a string, not nothing';
+    const id = expect.stringContaining('entries/posts.ndjson:1: "id" must be a UUID');
+    const problems = async (type: Json) =>
+      (await refusal(bundle({ type: { ...lists, ...type }, entries: [entry({ id: 1, data })] }))).filter((problem) =>
+        problem.startsWith("entries/"),
+      );
+    // Of the two fields named `size` one has a wrong name: it may be `colour`.
+    expect(await problems({ fields })).toEqual([id, required, value]);
+    const unknown = expect.stringContaining('has an unknown field "colour"; the fields are title, price');
+    const size = expect.stringContaining('field "size" must be a number');
+    expect(await problems({ fields: fields.slice(0, 6) })).toEqual([id, unknown, required, value, size]);
+    expect(await problems({ fields: [...fields.slice(0, 5), field("Colour", "text")] })).toEqual([id, required, value]);
+    expect(await problems({ fields: {} })).toEqual([id]);
+    const broken = { ...bundle({ entries: [entry({ id: 1, data })] }), "content_types/posts.json": "{" };
+    expect((await refusal(broken)).slice(1)).toEqual([id]);
+    expect((await refusal({ ...broken, "content_types/posts.json": null })).slice(1)).toEqual([id]);
+    const twice = typeFile({ fields }).replace('"fields"', '"fields":[],"fields"');
+    expect((await refusal({ ...broken, "content_types/posts.json": twice })).at(-1)).toEqual(id);
   });
 
   test("stores every digit of a number", async () => {
@@ -881,6 +941,109 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     ]);
   });
 
+  test.each(["app.json", "content_types", "content_types/posts.json", "entries", "entries/posts.ndjson"])(
+    "refuses a bundle in which %s is a link that leads out of it, and reads nothing there",
+    async (part) => {
+      const outside = writeBundle({ ...bundle(), "app.json": "secret", "entries/posts.ndjson": "secret" });
+      const folder = writeBundle(bundle());
+      rmSync(join(folder, part), { recursive: true });
+      symlinkSync(join(outside, part), join(folder, part));
+      const problems = await refusalOf(folder);
+      expect(problems[0]).toBe(
+        `${part}: is a symbolic link that leads out of the bundle: replace it with a copy of what it leads to`,
+      );
+      expect(problems.join("\n")).not.toContain("secret");
+    },
+  );
+
+  test("follows a link to the bundle, and links that stay in it", async () => {
+    const folder = writeBundle({ ...bundle(), "entries/posts.ndjson": null, "all/posts.ndjson": entry() });
+    renameSync(join(folder, "content_types/posts.json"), join(folder, "posts.json"));
+    symlinkSync("../posts.json", join(folder, "content_types/posts.json"));
+    symlinkSync("all", join(folder, "entries"));
+    symlinkSync(folder, `${folder}-link`);
+    const options = { prune: false, dryRun: false };
+    expect((await importBundle(database, `${folder}-link`, options)).entries.created).toBe(1);
+  });
+
+  test("refuses a named pipe, a device and a socket in the place of a part, and does not wait for them", async () => {
+    const files = { ...bundle(), "entries/posts.ndjson": null, "content_types/tags.json": typeFile({ slug: "tags" }) };
+    const folder = writeBundle(files);
+    execFileSync("mkfifo", [join(folder, "entries")]);
+    rmSync(join(folder, "app.json"));
+    const server = createServer().listen(join(folder, "app.json"));
+    await once(server, "listening");
+    rmSync(join(folder, "content_types/tags.json"));
+    execFileSync("mkfifo", [join(folder, "content_types/tags.json")]);
+    expect(await refusalOf(folder)).toEqual([
+      "app.json: is a socket, but must be a file",
+      "content_types/tags.json: is a named pipe, but must be a file",
+      "entries: is a named pipe, but must be a folder",
+    ]);
+    server.close();
+    await expect(refusalOf("/dev/null")).rejects.toThrow("/dev/null is a device, not a folder. Specify the folder of");
+  });
+
+  test("shows what cannot be seen, or would forge a line, in names and values as escapes", async () => {
+    const forged = "a\n\u001b[2J\u202eapp.json\u2028: fine";
+    const line = entry({ data: { title: 1, "\ufeffkind": "a" } });
+    const files = { ...bundle({ entries: [entry({ id: OTHER }), line, `\ufeff${line}`] }), [`entries/${forged}`]: "" };
+    expect(await refusal(files)).toEqual([
+      expect.stringMatching(/^entries\/a\\u000a\\u001b\[2J\\u202eapp\.json\\u2028: fine: must be named/),
+      expect.stringContaining('entries/posts.ndjson:2: has an unknown field "\\ufeffkind"'),
+      'entries/posts.ndjson:2: field "title" must be a string, not 1',
+      "entries/posts.ndjson:3: begins with a byte order mark (U+FEFF), which may stand only at the beginning of a file: remove it",
+    ]);
+  });
+
+  test("says where app.json is missing, what a bundle is, and which bundle is near", async () => {
+    const export_ = writeBundle({
+      "blog/app.json": "{}",
+      "blog/entries/x": "",
+      "shop/app.json": "{}",
+      "notes/a.txt": "",
+    });
+    const is = "a bundle is a folder with app.json, content_types/<slug>.json and entries/<slug>.ndjson";
+    const missing = (folder: string) => `app.json: is missing in the folder ${folder}: ${is}`;
+    const [blog, shop] = [join(export_, "blog"), join(export_, "shop")];
+    expect(await refusalOf(export_)).toEqual([`${missing(export_)}; did you mean ${blog} or ${shop}?`]);
+    expect(await refusalOf(join(blog, "entries"))).toEqual([
+      `${missing(join(blog, "entries"))}; did you mean ${blog}?`,
+    ]);
+    expect(await refusalOf(join(export_, "notes"))).toEqual([missing(join(export_, "notes"))]);
+    await expect(refusalOf(join(blog, "app.json"))).rejects.toThrow(
+      `app.json is a file, not a folder. Specify the folder of a bundle: ${is}; did you mean ${blog}?.`,
+    );
+  });
+
+  test("warns of numbers that filters and sorts take for others, once for each field", async () => {
+    const line = (index: number, numbers: string) =>
+      entry({ id: uuid(index), data: "DATA" }).replace('"DATA"', `{"title":"12345678901234567890",${numbers}}`);
+    const exact = '"price":1234567890.50000000000,"extra":9007199254740993';
+    const entries = [
+      ...[exact, '"price":9007199254740992', '"price":1e22', '"price":0.1', '"price":-0.30000000000000004'],
+      ...['"price":9007199254740993', '"price":0.1000000000000000001', '"price":1e-400'],
+    ].map((numbers, index) => line(index, numbers));
+    const { warnings } = await run(bundle({ entries }));
+    expect(warnings).toEqual([
+      'entries/posts.ndjson:6: field "price" is 9007199254740993, but filters and sorts compare numbers as doubles, and take it for 9007199254740992 (on 3 lines: 6, 7, 8)',
+    ]);
+    expect((await run(bundle({ entries: [line(1, exact)] }))).warnings).toEqual([]);
+  });
+
+  test("warns of types and fields with names that Windows can give to no file", async () => {
+    const fields = ["com1", "com0", "lpt9", "console"].map((name) => field(name, "text"));
+    const type = typeFile({ slug: "nul", fields, filterable_fields: [], sortable_fields: [] });
+    const { warnings } = await run({ "app.json": JSON.stringify(APP), "content_types/nul.json": type });
+    const why =
+      "has a name that Windows can give to no file: a tree with it can be built, copied and served only elsewhere";
+    expect(warnings).toEqual([
+      `content_types/nul.json: the content type ${why}`,
+      `content_types/nul.json: field "com1" ${why}`,
+      `content_types/nul.json: field "lpt9" ${why}`,
+    ]);
+  });
+
   test("says that there is no folder only of one that is missing, not of one that cannot be reached", async () => {
     const options = { prune: false, dryRun: false };
     await expect(importBundle(database, join(work, "nowhere"), options)).rejects.toThrow(
@@ -902,6 +1065,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       'app.json: "name" is missing: it must be a string',
       'content_types/posts.json: "icon" must be a string, not 7',
       'content_types/posts.json: "per_page" must be a whole number from 1 to 100, not 0',
+      expect.stringContaining("entries/posts.ndjson:1: is not valid JSON"),
       'entries/tags.ndjson:2: "id" must be a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10, not "1"',
       'entries/tags.ndjson:2: has an unknown field "nope"; the fields are title, body, kind, price, sold, post_date, seen, photo, author_id, tags, extra',
       'entries/tags.ndjson:2: field "title" is required: it must be a string, not nothing',
