@@ -168,6 +168,16 @@ describe("the package", () => {
     }
   });
 
+  test("needs nothing that refuses Node.js 20.19 or a later one: yarn 1 installs no package outside of its engines", () => {
+    const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
+      packages: Record<string, Locked>;
+    };
+    const installed = Object.entries(lock.packages).filter(([, { dev, devOptional }]) => !(dev ?? devOptional));
+    expect(installed.length).toBeGreaterThan(10);
+    const refusing = installed.filter(([, { engines }]) => !acceptsFrom(engines?.node ?? ">=0", [20, 19, 0]));
+    expect(refusing).toEqual([]);
+  });
+
   test("contains no tests and no sources", () => {
     expect(readdirSync(join(packed.folder, "package")).sort()).toEqual([
       "CHANGELOG.md",
@@ -188,3 +198,18 @@ describe("the package", () => {
     expect(sources).toEqual([]);
   });
 });
+
+type Locked = {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+  readonly engines?: { readonly node?: string };
+};
+
+/** Whether a range is `>=` a version that is not above this one. Another kind of range is for a person to look at. */
+function acceptsFrom(range: string, version: readonly number[]): boolean {
+  const [, least] = /^>= ?(\d+(?:\.(?:\d+|x))*)$/.exec(range) ?? [];
+  if (least === undefined) return false;
+  const parts = least.replaceAll("x", "0").split(".").map(Number);
+  const different = version.findIndex((part, index) => part !== (parts[index] ?? 0));
+  return different < 0 || (version[different] as number) > (parts[different] ?? 0);
+}
