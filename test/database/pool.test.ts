@@ -67,6 +67,18 @@ test("query results do not depend on the settings of the role", async () => {
   }
 });
 
+test("a transaction has these settings also in a session that lacks them, as a pooler may choose one", async () => {
+  const database = await openDatabase({ ...OPTIONS, url: inject("postgresUrl") });
+  const read = sql("SELECT current_setting('search_path'), current_setting('row_security')");
+  await database.execute("RESET ALL");
+  expect(await database.query(read)).toEqual([['"$user", public', "on"]]);
+  for (const access of ["read", "write"] as const) {
+    const settings = await database.transaction(access, (session) => session.query(read));
+    expect([access, settings]).toEqual([access, [["pg_catalog, pg_temp", "off"]]]);
+  }
+  await database.close();
+});
+
 test.each([
   ["64kB", "32MB"],
   ["1GB", "1GB"],

@@ -50,22 +50,26 @@ function limitedOptions(milliseconds: number): pg.PoolConfig {
  * count as deleted.
  */
 const BASE_SETTINGS = [
-  "SET search_path = pg_catalog, pg_temp",
-  "SET row_security = off",
-  "SET extra_float_digits = 1",
-  "SET standard_conforming_strings = on",
-  "SET quote_all_identifiers = off",
-  "SET default_transaction_isolation = 'read committed'",
-].join("; ");
+  "search_path = pg_catalog, pg_temp",
+  "row_security = off",
+  "extra_float_digits = 1",
+  "standard_conforming_strings = on",
+  "quote_all_identifiers = off",
+  "default_transaction_isolation = 'read committed'",
+];
 /** Lifts limits that older versions of PostgreSQL do not have: a plain SET would fail there. */
 export const NO_LIMITS =
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
+
+function setAll(set: "SET" | "SET LOCAL"): string {
+  return BASE_SETTINGS.map((setting) => `${set} ${setting}`).join("; ");
+}
 
 /** Sends settings once the connection is open, because a pooler in between accepts none when it is being opened. */
 function withSettings(own: string): pg.PoolConfig {
   const onConnect = async (client: pg.ClientBase) => {
     // In separate messages: statements in one message are one transaction, under the previous isolation level.
-    for (const text of [`${BASE_SETTINGS}; ${own}`, NO_LIMITS]) await runQuick(client, text);
+    for (const text of [`${setAll("SET")}; ${own}`, NO_LIMITS]) await runQuick(client, text);
   };
   return { onConnect };
 }
@@ -105,10 +109,13 @@ const BEGIN: Record<Access, string> = {
   write: "BEGIN ISOLATION LEVEL READ COMMITTED",
 };
 
-/** Begins a transaction, planning "auto": that is then also the setting that a rollback restores. */
+/**
+ * Begins a transaction, planning "auto": that is then also the setting that a rollback restores. The settings are made
+ * again for it, because a pooler may have put the transaction into another session than the one that was set up.
+ */
 export async function begin(client: pg.ClientBase, access: Access): Promise<void> {
   await planFor(client, "auto");
-  await runQuick(client, BEGIN[access]);
+  await runQuick(client, `${BEGIN[access]}; ${setAll("SET LOCAL")}`);
 }
 
 /** Rolls back a transaction, and with it the settings that were made in it. */
