@@ -1,10 +1,10 @@
 /** Reads apps from the database, each with its published content types in catalog order. */
-import { type App, type ContentType, compareTypes, type Field } from "./api/catalog.ts";
+import { type App, type ContentType, compareTypes, type Field, LOCAL_MEDIA } from "./api/catalog.ts";
 import type { Session } from "./database/database.ts";
 import { sql } from "./sql/query.ts";
 
-/** Base URL of media for apps that set none. */
-export type AppDefaults = { readonly mediaBaseUrl: string };
+/** Base URL of media for apps that set none; null for LOCAL_MEDIA. */
+export type AppDefaults = { readonly mediaBaseUrl: string | null };
 
 /** Null when no app has this key. */
 export async function readApp(
@@ -42,7 +42,12 @@ type StoredApp = { key: string; name: string; media_base_url: string | null; typ
 
 export function parseApp(text: string, { mediaBaseUrl }: AppDefaults): App {
   const { key, name, media_base_url, types } = JSON.parse(text) as StoredApp;
-  return { key, name, media_base_url: media_base_url ?? mediaBaseUrl, types: types.map(readType).sort(compareTypes) };
+  return {
+    key,
+    name,
+    media_base_url: media_base_url ?? mediaBaseUrl ?? LOCAL_MEDIA,
+    types: types.map(readType).sort(compareTypes),
+  };
 }
 
 /** Drops row ids: they may differ in a restored database, and a tree must describe its app independently of them. */

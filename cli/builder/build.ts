@@ -11,7 +11,7 @@ import type { Database, Session } from "../../shared/database/database.ts";
 import { isForbidden, isReadOnly } from "../../shared/database/errors.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { appCountsQuery } from "../../shared/sql/tree.ts";
+import { appCountsQuery, unaddressedMediaQuery } from "../../shared/sql/tree.ts";
 import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp, UNRECORDED } from "../../shared/tree.ts";
 import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
@@ -19,7 +19,7 @@ import type { Change } from "./changes.ts";
 import { type BuildIds, chooseMode, findLinkedFolders, isFromSource, readSource, type Source } from "./delta.ts";
 import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree } from "./publish.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
-import { type AppReport, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
+import { type AppReport, describeUnaddressed, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
 import { openStage, type Stage } from "./stage.ts";
 
 /** Number of files done, number of files in all, and size of the files done in bytes. */
@@ -118,6 +118,7 @@ async function buildOnce(
       const gone = options.apps === null ? removedApps(treeApps, all) : [];
       for (const { key } of gone) finish.push(await removeApp(stage.openApp(key), out, key));
       if (options.apps === null) replaceOtherFolders(all, remote);
+      if (options.mediaBaseUrl === null) await warnOfMedia(session, chosen, options);
       const isOutdated = gone.length > 0 || plans.some((plan) => plan.isOutdated);
       return { finish, missing: missingApps(all, chosen, treeApps), isOutdated };
     });
@@ -199,6 +200,12 @@ function refuseEmptyDatabase(all: readonly App[], treeApps: readonly TreeApp[], 
     const keys = others.map(({ key }) => key);
     throw new EmptyDatabaseError(out, keys);
   }
+}
+
+async function warnOfMedia(session: Session, apps: readonly App[], { onWarning }: BuildOptions): Promise<void> {
+  if (onWarning === undefined) return;
+  const unaddressed = await session.query(unaddressedMediaQuery(apps.map(({ key }) => key)));
+  for (const row of unaddressed) onWarning(describeUnaddressed(row));
 }
 
 function countProgress(onProgress: BuildOptions["onProgress"]) {

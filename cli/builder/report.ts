@@ -3,7 +3,9 @@
 import { join } from "node:path";
 import PACKAGE from "../../package.json" with { type: "json" };
 import { segment } from "../../shared/api/address.ts";
+import { LOCAL_MEDIA } from "../../shared/api/catalog.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
+import type { Row } from "../../shared/sql/query.ts";
 import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { addressIn, type FileSizes, writeState } from "../../shared/tree.ts";
 import type { Terminal } from "../terminal.ts";
@@ -107,6 +109,10 @@ export async function removeApp(
 export const UNRECORDED_TEXT =
   "The role may read but not write, so the database has no record of this build, and the next build will be full. " +
   "To build only what has changed, a role must be able to run precast.keep_mark, which default_transaction_read_only forbids.";
+
+export function describeUnaddressed([key, slug, field]: Row): string {
+  return `${key}: ${slug}.${field} has values, but no address of media is set, so these answers lead to ${LOCAL_MEDIA}. Set media_base_url of the app, or --media-base-url (PRECAST_MEDIA_BASE_URL), and build again.`;
+}
 
 // Describes the build of an app in one line: what it wrote, in which mode, and why in that mode.
 

@@ -3,7 +3,7 @@ import { type CommonName, ConfigError, type Settings } from "../../shared/config
 import { formatBytes, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deployTree } from "../deploy/deploy.ts";
-import { deletionsRefusal, type Plan } from "../deploy/plan.ts";
+import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
@@ -13,6 +13,7 @@ const SETTINGS = [
   "dryRun",
   "maxDelete",
   "force",
+  "allowLocalMedia",
   "cacheControl",
   "cdnCacheControl",
   ...STORE_SETTINGS,
@@ -38,8 +39,9 @@ export const deployCommand = defineCommand({
     const throwIfStopped = openStopCheck(stopped());
     const { target, purge } = openTargetAndPurge(text, settings, now, throwIfStopped);
     const deployed = await deploy(target, purge, settings, terminal, throwIfStopped);
-    if (settings.dryRun) warnOfRefusal(deployed, settings, terminal);
-    else await waitFor(deployed, settings, now, throwIfStopped);
+    for (const { message } of deployed.refusals)
+      terminal.warn(`Without --dry-run, the deploy would be refused: ${message}`);
+    if (!settings.dryRun) await waitFor(deployed, settings, now, throwIfStopped);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     printReport(terminal, target.store.name, deployed, settings.dryRun, seconds);
     return DONE;
@@ -89,11 +91,6 @@ function deploy(
   }).finally(() => progress?.stop());
 }
 
-function warnOfRefusal({ deleted }: Deployed, settings: DeploySettings, { warn }: Terminal): void {
-  const refusal = deletionsRefusal(deleted, settings);
-  if (refusal !== null) warn(`Without --dry-run, the deploy would be refused: ${refusal.message}`);
-}
-
 async function waitFor(
   { tree, changed }: Deployed,
   { waitVisible: address, waitLimit: limit, timeout, out }: DeploySettings,
@@ -104,7 +101,7 @@ async function waitFor(
 }
 
 function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {
-  const { changed: _, tree: __, ...report } = deployed;
+  const { changed: _, tree: __, refusals: ___, ...report } = deployed;
   const { written, unchanged, deleted, bytes, conditional, purges } = report;
   if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
   const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];

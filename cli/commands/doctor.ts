@@ -15,7 +15,7 @@ import { withDatabase } from "../database.ts";
 import { type Check, type CheckContext, canFix, type Finding, isAdvice, type TypeSize } from "../doctor/check.ts";
 import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "../doctor/content.ts";
 import { indexesCheck, missingIndexesCheck, trigramsCheck } from "../doctor/indexes.ts";
-import { collationsCheck, rowSecurityCheck, totalsCheck, triggersCheck } from "../doctor/integrity.ts";
+import { collationsCheck, mediaCheck, rowSecurityCheck, totalsCheck, triggersCheck } from "../doctor/integrity.ts";
 import { batchesCheck, countsCheck, journalsCheck } from "../doctor/ledger.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "../doctor/server.ts";
 import { bloatCheck, deadRowsCheck, statisticsCheck } from "../doctor/tables.ts";
@@ -51,6 +51,7 @@ const CHECKS: readonly Check[] = [
   collationsCheck,
   triggersCheck,
   totalsCheck,
+  mediaCheck,
   statisticsCheck,
   indexesCheck,
   missingIndexesCheck,
@@ -80,9 +81,9 @@ async function runChecks(
   now: Date,
   names: readonly string[] = CHECKS.map(({ name }) => name),
 ): Promise<CheckFinding[]> {
-  const { dataDir, connections, workers } = settings;
+  const { dataDir, mediaBaseUrl, connections, workers } = settings;
   const types = await readTypes(database, settings);
-  const context: CheckContext = { database, types, dataDir, connections, workers, now };
+  const context: CheckContext = { database, types, dataDir, mediaBaseUrl, connections, workers, now };
   const found: CheckFinding[] = [];
   for (const { name, findings } of CHECKS.filter((check) => names.includes(check.name))) {
     found.push(...(await findings(context)).map((finding) => ({ check: name, ...finding })));

@@ -7,21 +7,20 @@ import type { TreeFile } from "../../shared/tree.ts";
 import { type ChangeOptions, changeStore, endJournal, explainFailure, prepareChange } from "./change.ts";
 import { type LocalTree, scanTree } from "./local-tree.ts";
 import { readContents, type StoreContents } from "./manifest.ts";
-import { changedFiles, deletionsRefusal, knownApps, type Plan, planDeploy, unpurgedFor } from "./plan.ts";
+import { changedFiles, findRefusals, knownApps, type Limits, type Plan, planDeploy, unpurgedFor } from "./plan.ts";
 import type { Store, StoreLock } from "./store.ts";
 import type { Target } from "./target.ts";
 
-export type DeployOptions = ChangeOptions & {
-  readonly dryRun: boolean;
-  /** The deploy is refused when it would delete more files than this, unless `force` is set. */
-  readonly maxDelete: number;
-  readonly onPlan?: ((plan: Plan) => void) | undefined;
-  /**
-   * Purges these files from the CDN and returns the number of requests. Absent when no CDN is configured. If it fails,
-   * the next deploy that purges makes up for it.
-   */
-  readonly purge?: ((changed: readonly TreeFile[]) => Promise<number>) | undefined;
-};
+export type DeployOptions = ChangeOptions &
+  Limits & {
+    readonly dryRun: boolean;
+    readonly onPlan?: ((plan: Plan) => void) | undefined;
+    /**
+     * Purges these files from the CDN and returns the number of requests. Absent when no CDN is configured. If it fails,
+     * the next deploy that purges makes up for it.
+     */
+    readonly purge?: ((changed: readonly TreeFile[]) => Promise<number>) | undefined;
+  };
 
 export type Deployed = {
   /** Generation number of the manifest that the store now has. */
@@ -38,11 +37,13 @@ export type Deployed = {
   /** Changed files that clients can see: of this deploy and, if it purges, those that earlier deploys did not purge. */
   readonly changed: readonly TreeFile[];
   readonly tree: LocalTree;
+  /** Of a dry run: why the deploy would be refused. */
+  readonly refusals: readonly Error[];
 };
 
 /**
- * Throws UnfinishedTreeError, DeployLockedError, UnreadableStoreError, TooManyDeletionsError, RemoteFault or
- * DeployError.
+ * Throws UnfinishedTreeError, DeployLockedError, UnreadableStoreError, RemoteFault, DeployError, or one of the errors of
+ * findRefusals.
  */
 export async function deployTree({ store, takeLock }: Target, options: DeployOptions): Promise<Deployed> {
   const tree = await scanTree(options.out);
@@ -61,7 +62,13 @@ async function previewDeploy(store: Store, local: LocalTree, options: DeployOpti
   const plan = planDeploy(store, options.out, local, before);
   options.onPlan?.(plan);
   const report = makeReport(plan, local, listChanges(plan, before, options));
-  return { ...report, generation: before.manifest?.generation ?? 0, conditional: null, purges: null };
+  return {
+    ...report,
+    generation: before.manifest?.generation ?? 0,
+    conditional: null,
+    purges: null,
+    refusals: findRefusals(plan, options),
+  };
 }
 
 async function deployLocked(
@@ -72,8 +79,8 @@ async function deployLocked(
 ): Promise<Deployed> {
   const before = await readContents(store, options);
   const plan = planDeploy(store, options.out, local, before);
-  const refusal = deletionsRefusal(plan.removes.flat().length, options);
-  if (refusal !== null) throw refusal;
+  const [refusal] = findRefusals(plan, options);
+  if (refusal !== undefined) throw refusal;
   options.onPlan?.(plan);
   const changed = listChanges(plan, before, options);
   const change = prepareChange(store, lock, plan, before, options, options.purge !== undefined);
@@ -82,7 +89,7 @@ async function deployLocked(
   const explanation = "All files are deployed; only the cleanup of the journal is left. Run the deploy again.";
   await explainFailure(explanation, () => endJournal(change));
   const { generation } = change.journal;
-  return { ...makeReport(plan, local, changed), generation, conditional: lock.conditional, purges };
+  return { ...makeReport(plan, local, changed), generation, conditional: lock.conditional, purges, refusals: [] };
 }
 
 function listChanges(plan: Plan, before: StoreContents, { out, purge }: DeployOptions): readonly TreeFile[] {

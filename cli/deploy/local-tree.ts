@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { nameFolder, segment } from "../../shared/api/address.ts";
 import { isWholeBody } from "../../shared/api/answer.ts";
+import { isLocalAddress } from "../../shared/api/catalog.ts";
+import { mediaFolder } from "../../shared/api/entry.ts";
 import { exists, filesIn, isFile, readText } from "../../shared/files.ts";
 import { findHolder } from "../../shared/lock.ts";
 import {
@@ -30,6 +32,8 @@ export type LocalTree = {
   readonly remote: ReadonlySet<string>;
   /** Whether the tree has every app of its database: one that was built with --app may lack some. */
   readonly hasAllApps: boolean;
+  /** Paths of files with addresses of media that lead to the reader's own machine. */
+  readonly localMedia: readonly string[];
 };
 
 /** The local tree cannot be deployed: it is missing, unfinished or not as it was built. */
@@ -48,12 +52,17 @@ export async function scanTree(out: string): Promise<LocalTree> {
   if (digests === null) throw notBuilt(out);
   const absent = digestsByFolder(digests);
   const files = new Map<string, FileDigest>();
+  const localMedia: string[] = [];
   for (const state of states) {
     const key = state.app.key;
     const own = new Map(absent.get(nameFolder(key)));
+    const local = isLocalAddress(state.app.media_base_url) ? JSON.stringify(mediaFolder(state.app)).slice(1, -1) : null;
     for await (const file of filesIn(join(out, nameFolder(key)))) {
       const path = `${nameFolder(key)}/${file}`;
-      if (isTreeFile(path)) own.set(path, digestBytes(readWhole(out, path)));
+      if (!isTreeFile(path)) continue;
+      const bytes = readWhole(out, path);
+      own.set(path, digestBytes(bytes));
+      if (local !== null && bytes.includes(local)) localMedia.push(path);
     }
     own.set(nameStateFile(key), digestBytes(readFileSync(join(out, nameStateFile(key)))));
     if (own.size - 1 !== state.files)
@@ -64,7 +73,7 @@ export async function scanTree(out: string): Promise<LocalTree> {
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
   const remote = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   const apps = states.map(({ app }) => app.key).sort();
-  return { files: inOrder(files), apps, remote, hasAllApps: hasAllApps(out) };
+  return { files: inOrder(files), apps, remote, hasAllApps: hasAllApps(out), localMedia };
 }
 
 /** Sorts files by their paths. */

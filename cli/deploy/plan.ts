@@ -127,10 +127,36 @@ class TooManyDeletionsError extends Error {
   }
 }
 
+class LocalMediaError extends Error {
+  constructor(paths: readonly string[]) {
+    const what = `In ${formatFiles(paths.length)}, such as ${paths[0]}, addresses of media lead to the reader's own machine`;
+    const remedy = "Set media_base_url of the app, or --media-base-url (PRECAST_MEDIA_BASE_URL), and build again";
+    super(`${what}. Nothing was changed. ${remedy}, or deploy with --allow-local-media.`);
+    this.name = "LocalMediaError";
+  }
+}
+
+export type Limits = {
+  readonly force: boolean;
+  /** The deploy is refused when it would delete more files than this, unless `force` is set. */
+  readonly maxDelete: number;
+  /** Whether addresses of media may lead to the reader's own machine. */
+  readonly allowLocalMedia: boolean;
+};
+
+/** Why a plan looks like a mistake: errors that refuse it. */
+export function findRefusals({ removes, tree }: Plan, limits: Limits): Error[] {
+  const deletions = deletionsRefusal(removes.flat().length, limits);
+  return [
+    ...(!limits.allowLocalMedia && tree.localMedia.length > 0 ? [new LocalMediaError(tree.localMedia)] : []),
+    ...(deletions === null ? [] : [deletions]),
+  ];
+}
+
 /** The error that refuses so many deletions; null when they are allowed. */
 export function deletionsRefusal(
   count: number,
-  { force, maxDelete }: { readonly force: boolean; readonly maxDelete: number },
+  { force, maxDelete }: Pick<Limits, "force" | "maxDelete">,
 ): TooManyDeletionsError | null {
   return !force && count > maxDelete ? new TooManyDeletionsError(count, maxDelete) : null;
 }

@@ -22,9 +22,11 @@ type VisibleOptions = {
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5_000;
 
+type DeployedTree = Pick<LocalTree, "files" | "apps">;
+
 /** Throws RemoteFault when a file is not visible after `limit` seconds. */
 export async function waitVisible(
-  tree: LocalTree,
+  tree: DeployedTree,
   changed: readonly TreeFile[],
   options: VisibleOptions,
 ): Promise<void> {
@@ -45,7 +47,7 @@ export async function waitVisible(
 }
 
 /** Files to check: the catalog of each app and, if there is one, another changed file of that app. */
-function filesToProbe(tree: LocalTree, changed: readonly TreeFile[], out: string): TreeFile[] {
+function filesToProbe(tree: DeployedTree, changed: readonly TreeFile[], out: string): TreeFile[] {
   const apps = keysByFolder(tree.apps);
   return tree.apps.flatMap((app) => {
     const catalog = describeTreeFile(out, `${nameFolder(app)}/_schemas.json`, apps);
@@ -54,7 +56,7 @@ function filesToProbe(tree: LocalTree, changed: readonly TreeFile[], out: string
   });
 }
 
-function isThere(tree: LocalTree, { path, request }: TreeFile): boolean {
+function isThere(tree: DeployedTree, { path, request }: TreeFile): boolean {
   return request !== null && tree.files.has(path);
 }
 

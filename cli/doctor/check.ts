@@ -7,6 +7,8 @@ export type CheckContext = {
   readonly database: Database;
   readonly types: readonly TypeSize[];
   readonly dataDir: string;
+  /** Null when none is set. */
+  readonly mediaBaseUrl: string | null;
   /** Number of concurrent live queries that a server may run (`--connections`). */
   readonly connections: number;
   /** Number of processes of a server (`--workers`). */

@@ -1,4 +1,5 @@
 /** Checks that the database keeps and shows what answers rely on: rows, triggers, collations and totals. */
+import { LOCAL_MEDIA } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import {
   type ChangedCollation,
@@ -6,6 +7,8 @@ import {
   readSchemaTriggers,
   type Trigger,
 } from "../../shared/schema/drift.ts";
+import type { Row } from "../../shared/sql/query.ts";
+import { unaddressedMediaQuery } from "../../shared/sql/tree.ts";
 import { formatCount } from "../../shared/text.ts";
 import { readRows } from "../database.ts";
 import { type CheckContext, defineCheck, type Found } from "./check.ts";
@@ -26,6 +29,23 @@ export const rowSecurityCheck = defineCheck({
         "Row-level security is on: Precast refuses to read the table as a role from which it may hide rows, because these would count as deleted.",
       gain: "Builds and servers run as any role that has the rights.",
       remedy: `Run ALTER TABLE precast.${table} DISABLE ROW LEVEL SECURITY; as the owner of the table, or give BYPASSRLS to the roles that build and serve.`,
+    })),
+});
+
+// Checks that answers name media where clients find them.
+
+export const mediaCheck = defineCheck({
+  name: "media",
+  gather: ({ database, types, mediaBaseUrl }) =>
+    mediaBaseUrl === null
+      ? database.query(unaddressedMediaQuery(types.map(({ app }) => app.key)))
+      : Promise.resolve([]),
+  judge: (unaddressed: readonly Row[]) =>
+    unaddressed.map(([key, slug, field]) => ({
+      subject: `${key}: address of media`,
+      problem: `${slug}.${field} has values, but no address of media is set: answers lead to ${LOCAL_MEDIA}, which is the machine of whoever reads them.`,
+      gain: "Clients find the files.",
+      remedy: `Set media_base_url of the app, or --media-base-url (PRECAST_MEDIA_BASE_URL) for every command, and run \`precast build\`.`,
     })),
 });
 

@@ -72,6 +72,15 @@ const OPAQUE_TYPES: readonly FieldType[] = ["rich_text", "json"];
 export const DEFAULT_PER_PAGE = 20;
 export const MAX_PER_PAGE = 100;
 
+/** Where media are for apps that name no address: on the machine of whoever asks. */
+export const LOCAL_MEDIA = "http://localhost:3000";
+
+/** Whether an address leads to the machine of whoever opens it. */
+export function isLocalAddress(address: string): boolean {
+  const host = URL.canParse(address) ? new URL(address).hostname.replace(/\.$/, "") : "";
+  return /^((.+\.)?localhost|127(\.\d+){3}|0\.0\.0\.0|\[::1?\]|\[::ffff:7f[0-9a-f]{2}:[0-9a-f]+\])$/.test(host);
+}
+
 /** Whether the addresses of media can be formed from it: file names are appended, so it has no `?` and no `#`. */
 export function isMediaBaseUrl(address: string): boolean {
   return /^https?:\/\/[^/\s?#][^\s?#]*$/.test(address) && URL.canParse(address);

@@ -41,9 +41,14 @@ const writeKeys = oncePerObject((fields: readonly Field[]): readonly string[] =>
  */
 function mediaUrl(app: App, value: string): string {
   const names = JSON.parse(value) as string | string[] | null;
-  const base = `${app.media_base_url.replace(/(?<!\/)\/+$/, "")}/${app.key}/cms/media/`;
+  const base = mediaFolder(app);
   const address = (name: string | null) => (name ? base + encodeURIComponent(name) : null);
   return JSON.stringify(Array.isArray(names) ? names.map(address) : address(names));
+}
+
+/** What the addresses of an app's media begin with. */
+export function mediaFolder({ key, media_base_url }: Pick<App, "key" | "media_base_url">): string {
+  return `${media_base_url.replace(/(?<!\/)\/+$/, "")}/${key}/cms/media/`;
 }
 
 // Reads an entry from a database row and renders its values as JSON texts. Source: shared/contract.md section 2.

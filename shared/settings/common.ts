@@ -4,7 +4,7 @@
  */
 import type { ZodType } from "zod";
 import * as z from "zod";
-import { APP_KEY, isMediaBaseUrl } from "../api/catalog.ts";
+import { APP_KEY, isMediaBaseUrl, LOCAL_MEDIA } from "../api/catalog.ts";
 import { isDate } from "../api/value.ts";
 import { flag, integer, matching, optional, several } from "./zod.ts";
 
@@ -54,8 +54,8 @@ export const COMMON = {
   out: setting("--out <dir>", "folder of the tree, out by default", () => folder().default("out")),
   mediaBaseUrl: setting(
     "--media-base-url <url>",
-    "base URL of media for apps that set none, http://localhost:3000 by default",
-    () => mediaAddress().default("http://localhost:3000"),
+    `base URL of media for apps that set none, ${LOCAL_MEDIA} by default`,
+    () => optional(mediaAddress()),
   ),
   json: setting("--json", "print one JSON value on standard output, everything else on standard error", () => flag()),
   quiet: setting("--quiet", "print only results and errors", () => flag()),

@@ -65,6 +65,11 @@ export const DEPLOYING = {
     "upload every file, even unchanged ones, and delete every surplus file, ignoring --max-delete",
     () => flag(),
   ),
+  allowLocalMedia: setting(
+    "--allow-local-media",
+    "deploy files in which addresses of media lead to the reader's own machine, as http://localhost:3000 does",
+    () => flag(),
+  ),
   retries: setting("--retries <number>", "retries of a request after a transient fault, 7 by default", () =>
     integer(0, 100).default(7),
   ),

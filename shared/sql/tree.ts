@@ -98,6 +98,20 @@ WHERE app.key = ANY ($1::text[]) GROUP BY app.key, type.slug`;
   return { text, values: [appKeys] };
 }
 
+/**
+ * For each of these apps that names no address of media: a media field of which a published entry has a value. Rows of
+ * [app key, slug, field].
+ */
+export function unaddressedMediaQuery(appKeys: readonly string[]): Query {
+  const text = `SELECT app.key, found.slug, found.name FROM precast.apps AS app CROSS JOIN LATERAL (
+  SELECT type.slug, field.name FROM precast.content_types AS type
+  JOIN precast.fields AS field ON field.content_type_id = type.id AND field.type = 'media'
+  JOIN precast.entries AS e ON e.content_type_id = type.id AND e.status = 'published'
+  WHERE type.app_id = app.id AND type.published AND e.data ->> field.name NOT IN ('', '[]') LIMIT 1) AS found
+WHERE app.key = ANY ($1::text[]) AND app.media_base_url IS NULL ORDER BY app.key COLLATE "C"`;
+  return { text, values: [appKeys] };
+}
+
 /** The number of published entries of a type: one row. */
 export function countQuery(appKey: string, slug: string): Query {
   return {

@@ -471,6 +471,19 @@ describe("a build of a small shop", () => {
     return (text) => text.replace('"title":"One"', `"title":"${title}"`);
   }
 
+  test("warns that nobody has set the address of media which an app has", async () => {
+    const unset = { PRECAST_MEDIA_BASE_URL: "" };
+    const { code, stderr } = await place.call("build", unset);
+    expect([code, stderr]).toEqual([
+      0,
+      `${SHOP}: posts.cover has values, but no address of media is set, so these answers lead to http://localhost:3000. Set media_base_url of the app, or --media-base-url (PRECAST_MEDIA_BASE_URL), and build again.\n`,
+    ]);
+    await place.import({ ...shop(), app: { ...shop().app, media_base_url: "https://media.test" } });
+    expect(await place.call("build", unset)).toMatchObject({ code: 0, stderr: "" });
+    await place.import(shopWith((posts) => posts.map((post) => ({ ...post, data: { ...post.data, cover: "" } }))));
+    expect(await place.call("build", unset)).toMatchObject({ code: 0, stderr: "" });
+  });
+
   test("uses --media-base-url for an app that sets no media address", async () => {
     await place.call("build --media-base-url https://cdn.test/");
     expect(readFileSync(inOut("posts/page/1.json"), "utf8")).toContain(

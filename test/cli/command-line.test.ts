@@ -85,6 +85,7 @@ const OWN: Record<string, string[]> = {
     "--dry-run",
     "--max-delete",
     "--force",
+    "--allow-local-media",
     "--cache-control",
     "--cdn-cache-control",
     "--concurrency",

@@ -88,6 +88,13 @@ describe("doctor on PostgreSQL", () => {
     expect(await examine(place)).toMatchObject({ code: 0, findings: [], fixed: [] });
   });
 
+  test("finds media whose address nobody has set", async () => {
+    const { code, stdout } = await place.call("doctor --json", { PRECAST_MEDIA_BASE_URL: "" });
+    const { findings } = JSON.parse(stdout) as Report;
+    expect([code, subjects(findings)]).toEqual([2, [`${SHOP}: address of media`]]);
+    expect(findings[0]?.problem).toMatch(/^posts\.cover has values, .* http:\/\/localhost:3000, /);
+  });
+
   test("names triggers that are disabled or fire in the wrong mode, and the statements that restore them", async () => {
     await store.database.execute(`ALTER TABLE precast.entries DISABLE TRIGGER ALL;
       ALTER TABLE precast.entries ENABLE TRIGGER ALL; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);

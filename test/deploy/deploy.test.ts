@@ -341,7 +341,15 @@ describe("a deploy to a folder", () => {
     const keys = { accessKeyId: null, secretAccessKey: null, sessionToken: null };
     const reached = { concurrency: 1, endpoint: null, region: null, pathStyle: false, out: out() };
     return deployTree(openTarget(target(), { ...retryPolicy, ...keys, ...reached }, retryPolicy), {
-      ...{ out: out(), dryRun: false, force: false, maxDelete: 0, concurrency: 1, throwIfStopped: () => {} },
+      ...{
+        out: out(),
+        dryRun: false,
+        force: false,
+        allowLocalMedia: false,
+        maxDelete: 0,
+        concurrency: 1,
+        throwIfStopped: () => {},
+      },
       ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=60" },
       onPlan,
     });
@@ -444,6 +452,28 @@ describe("checks before a deploy", () => {
     const done = await deploy();
     expect({ ...dry, dry_run: false, generation: 2, conditional: true, seconds: 0 }).toEqual({ ...done, seconds: 0 });
   });
+
+  test.each(["http://localhost:3000", "http://127.0.0.2:8080", "https://[::1]/m", "http://cms.localhost"])(
+    "files with addresses of media at %s are refused, unless --allow-local-media is given",
+    async (address) => {
+      const own = { ...s3.env, PRECAST_ALLOW_LOCAL_MEDIA: "" };
+      await place.call(`build --out local --media-base-url ${address}`);
+      const { code, stderr } = await place.call(`deploy ${TARGET} --out local`, own);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          /^In 17 files, such as .*, addresses of media lead to the reader's own machine\. Nothing .*\n$/,
+        ),
+      ]);
+      expect(await place.call(`deploy ${TARGET} --out local --dry-run`, own)).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(/^Without --dry-run, the deploy would be refused: In 17 files, /),
+      });
+      expect(await place.call(`deploy ${TARGET} --out local --allow-local-media`, own)).toMatchObject({ code: 0 });
+      await place.call("build --out local --media-base-url https://media.test");
+      expect(await place.call(`deploy ${TARGET} --out local`, own)).toMatchObject({ code: 0, stderr: "" });
+    },
+  );
 
   test("more deletions than --max-delete are refused before any change; --dry-run warns, --force deletes", async () => {
     await deploy();

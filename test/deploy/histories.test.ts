@@ -66,7 +66,15 @@ async function run(web: string): Promise<string[]> {
   const settings = { ...RETRY_POLICY, ...PLAIN, sessionToken: null, concurrency: 4, out };
   const target = openTarget(pathToFileURL(web).href, settings, RETRY_POLICY);
   const reports = await build(out, target);
-  const options = { out, dryRun: false, force: false, maxDelete: 1e6, concurrency: 4, throwIfStopped: () => {} };
+  const options = {
+    out,
+    dryRun: false,
+    force: false,
+    allowLocalMedia: false,
+    maxDelete: 1e6,
+    concurrency: 4,
+    throwIfStopped: () => {},
+  };
   await deployTree(target, { ...options, ...HEADERS });
   rmSync(out, { recursive: true });
   return reports.map(({ mode }) => mode);

@@ -29,6 +29,9 @@ const DEADLINE = 100_000;
 
 type Env = Readonly<Record<string, string>>;
 
+/** So that a build does not warn of the address of media that nobody has set, and a deploy does not refuse it. */
+const LOCAL_MEDIA: Env = { PRECAST_MEDIA_BASE_URL: "http://localhost:3000", PRECAST_ALLOW_LOCAL_MEDIA: "true" };
+
 /** The log level leaves standard error to warnings and errors. */
 const SERVE_ENV: Env = { PRECAST_PORT: "0", PRECAST_LOG_LEVEL: "warn" };
 
@@ -97,7 +100,7 @@ export function openPlace(env: Env = {}, main = MAIN): Place {
   const running = new Set<Running>();
 
   function start(program: string, args: readonly string[], more: Env = {}): Running {
-    const started = startProcess(program, args, folder, { ...env, ...more });
+    const started = startProcess(program, args, folder, { ...LOCAL_MEDIA, ...env, ...more });
     running.add(started);
     const forget = () => void running.delete(started);
     started.ended.then(forget, forget);
@@ -109,7 +112,7 @@ export function openPlace(env: Env = {}, main = MAIN): Place {
     await Promise.all(left.map(({ ended }) => ended));
   }
 
-  const contextOf = (more?: Env) => ({ folder, env: { ...env, ...more } });
+  const contextOf = (more?: Env) => ({ folder, env: { ...LOCAL_MEDIA, ...env, ...more } });
   const startCommand = (line: string, more?: Env) =>
     start(process.execPath, [...argumentsOf(main), ...wordsOf(line)], more);
 

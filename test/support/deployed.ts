@@ -51,7 +51,15 @@ export function deployInProcess(
   retries = 2,
 ): Promise<Deployed> {
   return deployTree(targetIn(s3, out, { timeout: 30, retries, now }), {
-    ...{ out, dryRun: false, force: false, maxDelete: 256, concurrency: 4, throwIfStopped: () => {} },
+    ...{
+      out,
+      dryRun: false,
+      force: false,
+      allowLocalMedia: false,
+      maxDelete: 256,
+      concurrency: 4,
+      throwIfStopped: () => {},
+    },
     ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=3600" },
     ...options,
   });
