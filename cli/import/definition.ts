@@ -13,6 +13,7 @@ import {
   type Field,
   isMediaBaseUrl,
   isTimestamp,
+  MAX_FIELDS,
   MAX_PER_PAGE,
   MULTIPLE_TYPES,
   RESERVED_NAMES,
@@ -21,6 +22,7 @@ import {
   TYPE_SLUG,
 } from "../../shared/api/catalog.ts";
 import { matching, optional, parseJson } from "../../shared/settings/zod.ts";
+import { formatCount } from "../../shared/text.ts";
 import { type KnownFields, knowFields, NOTHING_KNOWN } from "./entry.ts";
 import { quote } from "./report.ts";
 import { findFaultyLine, findRepeatedKeys, unstorableIn } from "./text.ts";
@@ -72,7 +74,9 @@ const TYPE = z.strictObject(
     default_sort: optional(z.string("the name of a field, with or without a - before it")),
     per_page: optional(z.int(A_LENGTH).min(1, A_LENGTH).max(MAX_PER_PAGE, A_LENGTH)),
     summary_fields: optional(names),
-    fields: z.array(FIELD, "an array of fields"),
+    fields: z
+      .array(FIELD, "an array of fields")
+      .max(MAX_FIELDS, `an array of at most ${formatCount(MAX_FIELDS)} fields`),
     filterable_fields: names,
     sortable_fields: names,
   },
@@ -174,7 +178,8 @@ const PARTIAL_FIELD = z.object({
 });
 const PARTIAL_TYPE = z.object({
   slug: orNull(z.string()),
-  fields: orNull(z.array(PARTIAL_FIELD.catch(PARTIAL_FIELD.parse({})))),
+  // The rules compare each field with all others.
+  fields: orNull(z.array(PARTIAL_FIELD.catch(PARTIAL_FIELD.parse({}))).max(MAX_FIELDS)),
   filterable_fields: strings,
   sortable_fields: strings,
   summary_fields: strings,

@@ -69,6 +69,9 @@ export const MULTIPLE_TYPES: readonly FieldType[] = ["select", "media", "relatio
 export const SEARCHABLE_TYPES: readonly FieldType[] = ["text", "rich_text", "select"];
 const OPAQUE_TYPES: readonly FieldType[] = ["rich_text", "json"];
 
+/** Fields of a content type. `precast.check_once` has the same limit. */
+export const MAX_FIELDS = 1_000;
+
 export const DEFAULT_PER_PAGE = 20;
 export const MAX_PER_PAGE = 100;
 

@@ -372,6 +372,11 @@ const REFUSED: [string, () => Files, string][] = [
   refusedType("a default sort with two dashes", { default_sort: "--title" }, '"default_sort" must be one of'),
   refusedType("a field that is a name", { fields: [...FIELDS, "name"] }, '"fields[11]" must be an object, not "name"'),
   refusedType("a field that is null", { fields: [...FIELDS, null] }, '"fields[11]" must be an object, not null'),
+  refusedType(
+    "more than 1,000 fields",
+    { fields: Array.from({ length: 1_001 }, (_, index) => field(`field_${index}`, "text")) },
+    '"fields" must be an array of at most 1,000 fields, not an array',
+  ),
   refusedField("a field named search", [field("search", "text")], 'field "search" must have another name'),
   refusedField(
     "a field name with a capital letter",

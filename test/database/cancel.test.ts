@@ -11,6 +11,7 @@ import { DatabaseFault } from "../../shared/database/errors.ts";
 import { openCancellations } from "../../shared/database/postgres/query.ts";
 import { type Query, sql } from "../../shared/sql/query.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
+import { openPlace } from "../support/cli.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
@@ -97,6 +98,23 @@ describe("on PostgreSQL", () => {
     const again = Array.from({ length: 4 }, () => outcomeOf(database, ONE));
     expect(await Promise.all(again)).toEqual([[["one"]], [["one"]], [["one"]], [["one"]]]);
     expect(await activity.connections()).toBe(4);
+  });
+
+  test("a statement of a process that was killed stops, although it waits for a lock", async () => {
+    const known = "SELECT FROM pg_settings WHERE name = 'client_connection_check_interval'";
+    // PostgreSQL 13 cannot tell that a client has died.
+    const stops = (await activity.query(known)).length === 1;
+    const place = openPlace({ DATABASE_URL: url });
+    try {
+      await activity.query("SELECT pg_advisory_lock(7232278)");
+      const migrating = place.start("migrate");
+      await activity.runs(1);
+      await migrating.stop("SIGKILL");
+      if (stops) await activity.runs(0);
+    } finally {
+      await activity.query("SELECT pg_advisory_unlock_all()");
+      await place.close();
+    }
   });
 
   test("a query that is aborted before it begins fails as overloaded and does not run", async () => {

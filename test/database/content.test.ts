@@ -1,6 +1,9 @@
 /** Constraints and triggers of the tables refuse invalid content, and the error says why. */
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_FIELDS } from "../../shared/api/catalog.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { ask, ENGINES, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
@@ -34,6 +37,55 @@ const setEntry = (assignment: string) => `UPDATE precast.entries SET ${assignmen
 const setData = (data: string) => setEntry(`data = '${data}'`);
 
 describe("apps, types and fields", () => {
+  /** How often the rules of types have been checked, in this transaction and before. */
+  const checks = async (session: Session) => {
+    await session.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED");
+    const calls = "SELECT pg_stat_get_xact_function_calls('precast.refuse_bad_lists(integer)'::regprocedure)::text";
+    return Number((await session.query(sql(calls)))[0]?.[0] ?? 0);
+  };
+  const addFields = (first: number, last: number) =>
+    `INSERT INTO precast.fields (content_type_id, name, position, type)
+     SELECT id, 'field_' || number, number, 'text' FROM precast.content_types, generate_series(${first}, ${last}) AS number`;
+  const undo = new Error("as it was");
+  /** Rolls back what it did. */
+  const tryOut = (run: (session: Session) => Promise<void>) =>
+    expect(
+      store.database.transaction("write", async (session) => {
+        await session.execute("SET LOCAL track_functions = 'all'");
+        await run(session);
+        throw undo;
+      }),
+    ).rejects.toBe(undo);
+
+  test("a type is checked once, however many of its fields a transaction writes, and again when it writes more", () =>
+    tryOut(async (session) => {
+      const before = await checks(session);
+      await session.execute(
+        `${addFields(1, 100)}; ${addFields(101, 101)}; ${setType("filterable_fields = '{field_7}'")}`,
+      );
+      expect((await checks(session)) - before).toBe(1);
+      await session.execute(`SAVEPOINT two; ${addFields(102, 103)}`);
+      expect((await checks(session)) - before).toBe(2);
+      await session.execute(`ROLLBACK TO two; ${setType("slug = 'other'")}`);
+      expect((await checks(session)) - before).toBe(3);
+      const removed = "DELETE FROM precast.fields WHERE name = 'field_7'";
+      await session.execute("SAVEPOINT three");
+      await session.execute(removed);
+      await expect(checks(session)).rejects.toThrow('filterable_fields cannot hold "field_7"');
+      await session.execute("ROLLBACK TO three");
+      await expect(session.execute(`SET CONSTRAINTS ALL IMMEDIATE; ${removed}`)).rejects.toThrow("cannot hold");
+    }));
+
+  test("a type has at most 1,000 fields", () =>
+    tryOut(async (session) => {
+      await session.execute(addFields(11, MAX_FIELDS));
+      await checks(session);
+      await session.execute(addFields(MAX_FIELDS + 1, MAX_FIELDS + 1));
+      await expect(checks(session)).rejects.toThrow(
+        'content type "posts": has 1001 fields, but at most 1000 are allowed',
+      );
+    }));
+
   test.each([
     ["an app key with a dot", "UPDATE precast.apps SET key = 'a.b'", "apps_key_check"],
     ["an app key of 129 characters", `UPDATE precast.apps SET key = '${"k".repeat(129)}'`, "apps_key_check"],

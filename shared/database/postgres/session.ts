@@ -61,6 +61,21 @@ const BASE_SETTINGS = [
 export const NO_LIMITS =
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
 
+/**
+ * Ends a statement within seconds of its client's death: an import that was killed would hold its locks for as long as a
+ * statement takes. PostgreSQL 13 does not know the setting.
+ */
+const WATCH_CLIENT =
+  "SELECT set_config(name, '2s', false) FROM pg_settings WHERE name = 'client_connection_check_interval' AND setting = '0'";
+/** invalid_parameter_value: the server runs on a system that cannot tell it. */
+const INVALID_VALUE = "22023";
+
+async function watchClient(client: pg.ClientBase): Promise<void> {
+  await runQuick(client, WATCH_CLIENT).catch((error: Error & { readonly code?: string }) => {
+    if (error.code !== INVALID_VALUE) throw error;
+  });
+}
+
 function setAll(set: "SET" | "SET LOCAL"): string {
   return BASE_SETTINGS.map((setting) => `${set} ${setting}`).join("; ");
 }
@@ -70,6 +85,7 @@ function withSettings(own: string): pg.PoolConfig {
   const onConnect = async (client: pg.ClientBase) => {
     // In separate messages: statements in one message are one transaction, under the previous isolation level.
     for (const text of [`${setAll("SET")}; ${own}`, NO_LIMITS]) await runQuick(client, text);
+    await watchClient(client);
   };
   return { onConnect };
 }
