@@ -6,7 +6,7 @@ import { bodyAnswer, type CachePolicy, type Coding, type RequestContext } from "
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/api/errors.ts";
 import { ClientGone, type Found, type Reply, renderReply, respond, type Sources } from "../shared/api/respond.ts";
 import { type Hit, type Hits, isNotModified } from "./cache.ts";
-import { openFairScheduling, signalGone } from "./http/connection.ts";
+import { signalGone } from "./http/connection.ts";
 import { type EncodedResponse, encodeRefusal, encodeResponse, openCoder, send } from "./http/encode.ts";
 import { type Arrival, describeExchange, noteArrival, type Observe, readHttpRequest } from "./http/observe.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -145,4 +145,26 @@ function isOverloadRefusal(reply: Reply): boolean {
 function answerFrom(hit: Hit, ifNoneMatch: string | undefined): Answered {
   const { found, notModified, context } = hit;
   return { response: isNotModified(hit, ifNoneMatch) ? notModified : found, context };
+}
+
+// Schedules fairly: requests that are not answered from memory begin a few at a time, after everything else that arrived
+// with them. An answer that is ready never waits behind a crowd of others.
+
+/** Lets others go first. Resolves in the order of the calls. */
+export type YieldFairly = () => Promise<void>;
+
+/** `most` returns how many may begin in one turn of the event loop. */
+export function openFairScheduling(most: () => number): YieldFairly {
+  const waiting: (() => void)[] = [];
+
+  function begin(): void {
+    for (const go of waiting.splice(0, most())) go();
+    if (waiting.length > 0) setImmediate(begin);
+  }
+
+  return () => {
+    // Runs at the end of this turn of the event loop, after the requests that are read in it.
+    if (waiting.length === 0) setImmediate(begin);
+    return new Promise((resolve) => waiting.push(resolve));
+  };
 }

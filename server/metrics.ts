@@ -38,15 +38,7 @@ export function openMetrics(droppedLines: () => number): Metrics {
     registers: [registry],
   });
 
-  new Counter({
-    name: `${PREFIX}log_dropped_lines_total`,
-    help: "Lines of the log that were dropped because they were not read in time or the disk was full",
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(droppedLines());
-    },
-  });
+  addGauge(registry, "logDropped", droppedLines);
 
   return {
     observe: ({ shape, status, source, start }) => {
@@ -114,7 +106,7 @@ export type Gauges = { readonly [name in keyof typeof GAUGES]?: () => number | n
 
 /**
  * Name, help text, and aggregation over several processes: amounts are summed, of ages the largest counts, and what one
- * process finds unavailable is.
+ * process finds unavailable is. Counters, which are summed, stand here where what they count is kept elsewhere.
  */
 const GAUGES = {
   liveWaiting: ["live_waiting", "Live requests that are waiting for the database", "sum"],
@@ -131,16 +123,41 @@ const GAUGES = {
   treeAge: ["tree_age_seconds", "Time since the last build of the tree", "max"],
   cacheBytes: ["cache_bytes", "Bytes of memory used by kept answers of the tree", "sum"],
   cacheEntries: ["cache_entries", "Answers of the tree that are kept in memory", "sum"],
+  logDropped: [
+    "log_dropped_lines_total",
+    "Lines of the log that were dropped because they were not read in time or the disk was full",
+    "counter",
+  ],
+  connectionsOpen: ["connections_open", "Open connections of clients", "sum"],
+  connectionsRefused: [
+    "connections_refused_total",
+    "New connections of clients that were closed at --max-connections, because none was idle",
+    "counter",
+  ],
+  connectionsEvicted: [
+    "connections_evicted_total",
+    "Idle connections of clients that were closed at --max-connections, in favour of new ones",
+    "counter",
+  ],
 } as const;
 
 /** When `read` returns null the gauge is not reported, which is not the same as 0. */
 function addGauge(registry: Registry, name: keyof Gauges, read: () => number | null | Promise<number | null>): void {
   const [suffix, help, aggregator] = GAUGES[name];
+  const named = { name: PREFIX + suffix, help, registers: [registry] };
+  if (aggregator === "counter") {
+    new Counter({
+      ...named,
+      async collect() {
+        this.reset();
+        this.inc((await read()) ?? 0);
+      },
+    });
+    return;
+  }
   new Gauge({
-    name: PREFIX + suffix,
-    help,
+    ...named,
     aggregator,
-    registers: [registry],
     async collect() {
       const value = await read();
       if (value === null) this.remove();

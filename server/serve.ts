@@ -3,7 +3,7 @@ import type { CachePolicy } from "../shared/api/answer.ts";
 import type { Database } from "../shared/database/database.ts";
 import { createApp } from "./app.ts";
 import { type Hits, openCache, openHits, openResolvedRequests } from "./cache.ts";
-import type { Limits } from "./http/connection.ts";
+import type { ConnectionCounts, Limits } from "./http/connection.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { combineObservers, openAccessLog } from "./http/observe.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
@@ -68,7 +68,8 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info));
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy, treePaths, observe });
   try {
-    const { url, stop } = await listen(app, host, port, limits, observe);
+    const { url, stop, connections } = await listen(app, host, port, limits, observe, log.warn);
+    metrics?.addGauges(countClients(connections));
     return { url, stop: () => stop().then(close) };
   } catch (error) {
     await close();
@@ -91,6 +92,14 @@ function openGauges(live: Live, ledger: Ledger, hits: Hits): Gauges {
 function countConnections(databases: readonly Database[]): Gauges {
   const sum = (name: "open" | "idle") => databases.reduce((total, one) => total + one.connections()[name], 0);
   return { databaseConnections: () => sum("open"), databaseConnectionsIdle: () => sum("idle") };
+}
+
+function countClients(counts: () => ConnectionCounts): Gauges {
+  return {
+    connectionsOpen: () => counts().open,
+    connectionsRefused: () => counts().refused,
+    connectionsEvicted: () => counts().evicted,
+  };
 }
 
 const pickDatabase = ({ database }: Replica): Database => database;

@@ -12,6 +12,10 @@ export type Connection = {
   answer: ServerResponse | null;
   /** Pipelined requests that wait for that answer, in the order in which they came. */
   readonly pipelined: Exchange[];
+  /** The socket's `bytesWritten` when the client was last known to read: the system may hold all that came after. */
+  read: number;
+  /** Rises with each request of any connection: the idle one with the smallest number is idle for longest. */
+  used: number;
   /** True once the connection takes no more requests. */
   closing: boolean;
 };
@@ -20,8 +24,10 @@ export type Connection = {
 const CONNECTION = Symbol("connection");
 type ConnectedSocket = Socket & { [CONNECTION]?: Connection };
 
-export function openConnection(socket: Socket): Connection {
-  const connection: Connection = { socket, answer: null, pipelined: [], closing: false };
+let uses = 0;
+
+function openConnection(socket: Socket): Connection {
+  const connection: Connection = { socket, answer: null, pipelined: [], read: 0, used: ++uses, closing: false };
   (socket as ConnectedSocket)[CONNECTION] = connection;
   return connection;
 }
@@ -36,47 +42,70 @@ export type Begin = (connection: Connection, exchange: Exchange) => void;
 
 /**
  * Begins a request now, or queues it behind those before it. Pipelined requests are answered one at a time: otherwise
- * one connection could cause thousands of answers, which wait in memory until the client reads them. Once
- * `limits.pipelined` requests wait, the connection takes no more, and is closed behind the last of them.
+ * one connection could cause thousands of answers, which wait in memory until the client reads them. Once `most`
+ * requests wait, the connection takes no more, and is closed behind the last of them.
  */
 export function beginInTurn(
   connection: Connection,
   exchange: Exchange,
   begin: Begin,
-  limits: Pick<Limits, "pipelined" | "linger">,
+  limits: Pick<Limits, "unread" | "linger" | "stall">,
+  most: number,
 ): void {
-  const { answer, pipelined } = connection;
-  if (answer === null || (answer.writableFinished && pipelined.length === 0)) start(connection, exchange, begin);
-  else {
-    pipelined.push(exchange);
-    if (pipelined.length === 1) startNext(connection, answer, begin);
-    if (pipelined.length < limits.pipelined) return;
-    lingerOnClose(connection.socket, limits.linger);
-    finish(connection);
+  const { answer, pipelined, socket } = connection;
+  // Requests may wait although the answer before them has been sent, because it is not their turn yet.
+  if (pipelined.length === 0 && (answer === null || answer.writableFinished)) {
+    start(connection, exchange, begin);
+    return;
   }
+  pipelined.push(exchange);
+  if (pipelined.length === 1) {
+    connection.read = socket.bytesWritten;
+    startNext(connection, answer as ServerResponse, begin, limits);
+  }
+  if (pipelined.length < most) return;
+  lingerOnClose(socket, limits.linger);
+  finish(connection);
 }
 
 /**
  * Drops the reference to an answer that has been sent: thousands of idle connections would otherwise each hold a
- * request, its answer and their text.
+ * request, its answer and their text. An answer that the system does not take at once is taken as the client reads.
  */
 export function release(outgoing: ServerResponse): void {
-  const connection = (outgoing.req.socket as ConnectedSocket)[CONNECTION];
-  if (connection?.answer === outgoing && outgoing.writableFinished) connection.answer = null;
+  const { socket } = outgoing.req;
+  const connection = (socket as ConnectedSocket)[CONNECTION];
+  if (connection?.answer !== outgoing) return;
+  if (outgoing.writableFinished) connection.answer = null;
+  else connection.read = socket.bytesWritten;
 }
 
 function start(connection: Connection, exchange: Exchange, begin: Begin): void {
+  connection.used = ++uses;
   connection.answer = exchange.outgoing;
   begin(connection, exchange);
 }
 
-function startNext(connection: Connection, answer: ServerResponse, begin: Begin): void {
-  answer.once("close", () => {
-    const next = connection.pipelined.shift();
-    if (next === undefined || connection.socket.destroyed) return;
-    start(connection, next, begin);
-    if (connection.pipelined.length > 0) startNext(connection, next.outgoing, begin);
-  });
+/**
+ * Starts the next request one turn of the event loop after the answer before it: all connections with waiting requests
+ * then take turns with each other, and with new requests.
+ */
+function startNext(
+  connection: Connection,
+  answer: ServerResponse,
+  begin: Begin,
+  limits: Pick<Limits, "unread" | "stall">,
+): void {
+  const { socket, pipelined } = connection;
+  const next = () => {
+    const exchange = pipelined.shift();
+    if (exchange === undefined || socket.destroyed) return;
+    const isUnread = socket.bytesWritten - connection.read > limits.unread;
+    if (isUnread && pipelined.length > 0) closeAfter(connection, exchange.outgoing, limits.stall);
+    start(connection, exchange, begin);
+    if (pipelined.length > 0) startNext(connection, exchange.outgoing, begin, limits);
+  };
+  answer.once("close", () => setImmediate(next));
 }
 
 /** Takes no more requests, and closes the connection once those that have come are answered. */
@@ -135,13 +164,23 @@ function findLast({ answer, pipelined }: Connection): ServerResponse | null {
  * Ends the connection and discards input for at most `linger` milliseconds. A connection that is closed with unread
  * input is reset, and the client may lose the answer that is in transit.
  */
-function closeWithLinger(socket: Socket, linger: number): void {
+export function closeWithLinger(socket: Socket, linger: number): void {
   if (socket.writableEnded) return;
   socket.end();
   if (socket.isPaused()) socket.once("resume", () => discardInput(socket)).resume();
   else discardInput(socket);
-  const limit = setTimeout(() => socket.destroy(), linger);
+  const limit = setTimeout(() => reset(socket), linger);
   socket.once("close", () => clearTimeout(limit));
+}
+
+/**
+ * Closes the connection at once. Of a socket that is only destroyed, the system keeps what the client has not read for as
+ * long as the client is there, and no limit counts it any more.
+ */
+export function reset(socket: Socket): void {
+  // Otherwise Node.js first waits until everything is written.
+  socket.destroySoon = () => socket.destroy();
+  socket.resetAndDestroy();
 }
 
 /**
@@ -151,6 +190,68 @@ function closeWithLinger(socket: Socket, linger: number): void {
 function discardInput(socket: Socket): void {
   socket.on("data", () => {}).removeAllListeners("data");
   socket.resume();
+}
+
+// Bounds how many connections are open.
+
+export type ConnectionCounts = {
+  readonly open: number;
+  /** Numbers since the start: of new connections that were closed, and of idle ones that were closed for new ones. */
+  readonly refused: number;
+  readonly evicted: number;
+};
+
+/** Share of the limit below which reaching it is reported again. */
+const RELIEVED = 0.9;
+
+export type Connections = {
+  /** Stays current. */
+  readonly open: ReadonlySet<Connection>;
+  /** At the limit, the connection that is idle for longest makes room. Null when none is idle. */
+  readonly admit: (socket: Socket) => Connection | null;
+  readonly counts: () => ConnectionCounts;
+};
+
+export function openConnections(limit: number, report: (text: string) => void): Connections {
+  const open = new Set<Connection>();
+  let [refused, evicted, isReported] = [0, 0, false];
+
+  function admit(socket: Socket): Connection | null {
+    if (open.size >= limit && !makeRoom()) {
+      refused++;
+      return null;
+    }
+    const connection = openConnection(socket);
+    open.add(connection);
+    socket.once("close", () => {
+      open.delete(connection);
+      if (open.size < limit * RELIEVED) isReported = false;
+    });
+    return connection;
+  }
+
+  function makeRoom(): boolean {
+    if (!isReported) report(describeCrowd(limit));
+    isReported = true;
+    let longest: Connection | null = null;
+    for (const one of open) if (isIdle(one) && one.used < (longest?.used ?? Number.POSITIVE_INFINITY)) longest = one;
+    if (longest === null) return false;
+    evicted++;
+    // Its place is free now, although the event `close` comes later.
+    open.delete(longest);
+    finish(longest);
+    return true;
+  }
+
+  return { open, admit, counts: () => ({ open: open.size, refused, evicted }) };
+}
+
+function isIdle({ answer, pipelined, socket }: Connection): boolean {
+  return pipelined.length === 0 && (answer === null || answer.writableFinished) && socket.writableLength === 0;
+}
+
+function describeCrowd(limit: number): string {
+  return `This process has ${limit} connections open, its share of --max-connections. For new ones it closes those that are idle for longest, and refuses them while none is idle. If clients need more, raise --max-connections, and the limit of open files (ulimit -n) with it; otherwise limit the connections of each client in the proxy or firewall before it.`;
 }
 
 // Signals when a client has gone away. Each connection has one signal, which is created on first use.
@@ -170,28 +271,6 @@ export function signalGone(socket: Socket): AbortSignal {
   return controller.signal;
 }
 
-// Schedules fairly: requests that are not answered from memory begin a few at a time, after everything else that arrived
-// with them. An answer that is ready never waits behind a crowd of others.
-
-/** Lets others go first. Resolves in the order of the calls. */
-export type YieldFairly = () => Promise<void>;
-
-/** `most` returns how many may begin in one turn of the event loop. */
-export function openFairScheduling(most: () => number): YieldFairly {
-  const waiting: (() => void)[] = [];
-
-  function begin(): void {
-    for (const go of waiting.splice(0, most())) go();
-    if (waiting.length > 0) setImmediate(begin);
-  }
-
-  return () => {
-    // Runs at the end of this turn of the event loop, after the requests that are read in it.
-    if (waiting.length === 0) setImmediate(begin);
-    return new Promise((resolve) => waiting.push(resolve));
-  };
-}
-
 export type Limits = {
   /** Milliseconds for the request line and the headers. */
   readonly headers: number;
@@ -209,4 +288,8 @@ export type Limits = {
   readonly connections: number;
   /** Number of pipelined requests of one connection that may wait behind the one being answered. */
   readonly pipelined: number;
+  /** The same for all connections together, which get equal shares. */
+  readonly waiting: number;
+  /** Bytes of answers that are sent to a client, while more of its requests wait, without a sign that it reads them. */
+  readonly unread: number;
 };

@@ -14,11 +14,15 @@ import {
   type Begin,
   beginInTurn,
   type Connection,
+  type ConnectionCounts,
+  type Connections,
   closeAfter,
+  closeWithLinger,
   finish,
   finishWith,
   type Limits,
-  openConnection,
+  openConnections,
+  reset,
 } from "./connection.ts";
 import { encodeRefusal, send } from "./encode.ts";
 import { inspect, type ParseError, refuseParseError } from "./malformed.ts";
@@ -32,7 +36,8 @@ export async function listen(
   port: number,
   limits: Limits = LIMITS,
   observe: Observe | null = null,
-): Promise<Listening> {
+  warn: (text: string) => void = () => {},
+): Promise<Listening & { readonly connections: () => ConnectionCounts }> {
   const server = createServer({
     headersTimeout: limits.headers,
     requestTimeout: limits.request,
@@ -46,8 +51,12 @@ export async function listen(
   });
   // One more than allowed: node:http silently drops the headers beyond this number.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  const open = guardServer(server, { app, limits, observe });
-  return { url: await listenOn(server, host, port), stop: () => drain(server, open, limits.drain) };
+  const { open, counts } = guardServer(server, { app, limits, observe, warn });
+  return {
+    url: await listenOn(server, host, port),
+    stop: () => drain(server, open, limits.drain),
+    connections: counts,
+  };
 }
 
 /**
@@ -127,11 +136,12 @@ type GuardOptions = {
   readonly limits: Limits;
   /** Called for each request that is refused here; null when nothing observes requests. */
   readonly observe: Observe | null;
+  /** Called when all connections are in use. */
+  readonly warn: (text: string) => void;
 };
 
-/** Returns the set of open connections, which stays current. */
-function guardServer(server: Server, { app, limits, observe }: GuardOptions): ReadonlySet<Connection> {
-  const open = new Set<Connection>();
+function guardServer(server: Server, { app, limits, observe, warn }: GuardOptions): Connections {
+  const connections = openConnections(limits.connections, warn);
 
   const begin: Begin = (connection, { incoming, outgoing }) => {
     const found = inspect(incoming);
@@ -143,15 +153,19 @@ function guardServer(server: Server, { app, limits, observe }: GuardOptions): Re
   };
 
   function onConnection(socket: Socket): void {
-    if (open.size >= limits.connections) return void socket.destroy();
-    const connection = openConnection(socket);
-    open.add(connection);
-    socket.once("close", () => open.delete(connection));
+    if (connections.admit(socket) === null) socket.destroy();
+  }
+
+  /** Closes a connection whose client reads nothing, or that has been idle for too long. */
+  function onTimeout(socket: Socket): void {
+    if (socket.writableLength > 0) reset(socket);
+    else closeWithLinger(socket, limits.linger);
   }
 
   function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const connection = acceptingConnection(incoming.socket);
-    if (connection !== null) beginInTurn(connection, { incoming, outgoing }, begin, limits);
+    if (connection !== null)
+      beginInTurn(connection, { incoming, outgoing }, begin, limits, shareWaiting(limits, connections.open.size));
     // Further requests would wait in memory until the last answer has been sent, so reading is paused. This runs in
     // setImmediate because node:http resumes reading after each request.
     else setImmediate(() => incoming.socket.pause());
@@ -186,14 +200,15 @@ function guardServer(server: Server, { app, limits, observe }: GuardOptions): Re
     observe?.(describeExchange(arrival, response, null));
   }
 
-  const stallCheck = setInterval(() => limitStalled(open, limits.stall), STALL_CHECK_INTERVAL).unref();
+  const stallCheck = setInterval(() => limitStalled(connections.open, limits.stall), STALL_CHECK_INTERVAL).unref();
   server.once("close", () => clearInterval(stallCheck));
   server.on("connection", onConnection);
+  server.on("timeout", onTimeout);
   // The header `Expect` changes nothing, because no body is waited for.
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, onRequest);
   server.on("clientError", onUnreadable);
   server.on("connect", onConnect);
-  return open;
+  return connections;
 }
 
 /**
@@ -226,7 +241,19 @@ export const LIMITS: Limits = {
   connections: 10_000,
   // More than any client needs. Each waiting request is held in memory.
   pipelined: 100,
+  // About 40 MB of requests, besides the few that each connection may always have.
+  waiting: 10_000,
+  // What a client does not read is held in the system's memory, up to several megabytes for each connection.
+  unread: 262_144,
 };
+
+/** Number of pipelined requests that each connection may always have waiting. */
+const FEW = 8;
+
+/** How many pipelined requests of a connection may wait while so many are open. */
+function shareWaiting({ pipelined, waiting }: Limits, open: number): number {
+  return Math.min(pipelined, Math.max(FEW, Math.floor(waiting / open)));
+}
 
 /** Share that one of several workers has of a limit for all of them: at least 1, unless `total` is 0. */
 export function shareLimit(total: number, workers: number): number {

@@ -2,10 +2,12 @@
 import { execFileSync } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { EventEmitter, once } from "node:events";
+import { readFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { listen } from "../../server/http/listen.ts";
+import type { Limits } from "../../server/http/connection.ts";
+import { LIMITS, listen } from "../../server/http/listen.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle } from "../support/model-bundle.ts";
@@ -454,6 +456,158 @@ describe("a client that pipelines requests", () => {
   });
 });
 
+describe("many clients that pipeline requests", () => {
+  /** Opens connections with so many requests each, of which the first is answered when the last has been read. */
+  async function crowd(connections: number, requests: number, limits: Partial<Limits> = {}) {
+    const first = new EventEmitter();
+    const begun: { readonly url: string; readonly turn: number }[] = [];
+    let turn = 0;
+    let counting = setImmediate(function count() {
+      turn++;
+      counting = setImmediate(count);
+    });
+    const app = async ({ url = "" }: IncomingMessage, outgoing: ServerResponse) => {
+      begun.push({ url, turn });
+      if (url.endsWith("/0")) await once(first, "found");
+      outgoing.end("here");
+    };
+    const own = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits });
+    let read = 0;
+    const onRead = () => void read++;
+    subscribe("http.server.request.start", onRead);
+    const wires = await Promise.all(Array.from({ length: connections }, () => openWire(own.url)));
+    await until("all connections", () => own.connections().open === connections);
+    for (const [number, wire] of wires.entries())
+      wire.send(many(requests, (at) => `GET /${number}/${at} HTTP/1.1\r\nHost: x\r\n\r\n`));
+    await until("all requests", () => read === connections * requests);
+    unsubscribe("http.server.request.start", onRead);
+    begun.length = 0;
+    first.emit("found");
+    const stop = () => {
+      clearImmediate(counting);
+      return own.stop();
+    };
+    return { wires, begun, stop };
+  }
+
+  test("are answered in turn, one answer of each in a turn of the event loop", async () => {
+    const { wires, begun, stop } = await crowd(5, 40);
+    await Promise.all(wires.map((wire) => wire.answers(40)));
+    for (const number of wires.keys()) {
+      const turns = begun.filter(({ url }) => url.startsWith(`/${number}/`)).map(({ turn }) => turn);
+      expect([turns.length, new Set(turns).size]).toEqual([39, 39]);
+    }
+    for (const wire of wires) wire.socket.destroy();
+    await stop();
+  });
+
+  test.each([
+    [2, 40],
+    [5, 16],
+    [20, 8],
+  ])(
+    "have, on %i connections, %i requests waiting on each of the 80 that may wait, or 8",
+    async (connections, most) => {
+      const { wires, stop } = await crowd(connections, 60, { waiting: 80 });
+      for (const wire of wires) {
+        const answers = readAnswers(await wire.closed);
+        expect(answers).toHaveLength(most + 1);
+        expect(answers.at(-1)?.headers.connection).toBe("close");
+      }
+      await stop();
+    },
+  );
+});
+
+describe("clients that do not read", () => {
+  /** Bytes that the system holds for clients of this port, of closed connections too (proc(5)). */
+  function heldFor(url: string): number {
+    const lines = readFileSync("/proc/net/tcp", "utf8").split("\n").slice(1);
+    const port = `:${Number(new URL(url).port).toString(16).toUpperCase().padStart(4, "0")}`;
+    const own = lines.map((line) => line.trim().split(/\s+/)).filter(([, local]) => local?.endsWith(port));
+    return own.reduce((sum, [, , , , queues = ""]) => sum + Number.parseInt(queues, 16), 0);
+  }
+
+  test.each([
+    ["to pipelined requests, with few answers", 99, 40_000],
+    ["in the middle of an answer", 1, LARGE_SIZE],
+  ])("are disconnected %s, and the system holds nothing for them any more", async (_, requests, size) => {
+    let begun = 0;
+    const app = (_incoming: IncomingMessage, outgoing: ServerResponse) => {
+      begun++;
+      outgoing.end("a".repeat(size));
+    };
+    const own = await listen(app, "127.0.0.1", 0, { ...LIMITS, stall: 500 });
+    const wire = await openWire(own.url);
+    wire.socket.pause();
+    wire.send(many(requests, () => "GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+    await until("bytes that are not read", () => heldFor(own.url) > 0);
+    await until("the end of the connection", () => own.connections().open === 0);
+    expect(begun).toBeLessThanOrEqual(Math.ceil(LIMITS.unread / size) + 2);
+    expect(heldFor(own.url)).toBe(0);
+    wire.socket.destroy();
+    await own.stop();
+  });
+
+  test("do not keep those that read from all answers to pipelined requests for large answers", async () => {
+    const wire = await openWire(api.url);
+    wire.send(many(5, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
+    await until("all answers", () => wire.size() > 5 * LARGE_SIZE || wire.socket.closed);
+    expect(wire.size()).toBeGreaterThan(5 * LARGE_SIZE);
+    wire.socket.destroy();
+  });
+});
+
+describe("a server with as many connections as it may have", () => {
+  const SLOW = "GET /slow HTTP/1.1\r\nHost: x\r\n\r\n";
+  const QUICK = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+  test("closes the one that is idle for longest for a new one, refuses new ones while none is idle, and says so once", async () => {
+    const slow = new EventEmitter();
+    const app = async ({ url }: IncomingMessage, outgoing: ServerResponse) => {
+      if (url === "/slow") await once(slow, "found");
+      outgoing.end("here");
+    };
+    const warnings: string[] = [];
+    const limits = { ...LIMITS, connections: 3 };
+    const own = await listen(app, "127.0.0.1", 0, limits, null, (text) => warnings.push(text));
+    const ask = async (wire: Wire, count = 1) => {
+      wire.send(QUICK);
+      await wire.answers(count);
+    };
+    const [first, second, busy] = [await openWire(own.url), await openWire(own.url), await openWire(own.url)];
+    await ask(first);
+    await ask(second);
+    await ask(first, 2);
+    busy.send(SLOW);
+    await until("the slow request", () => slow.listenerCount("found") === 1);
+    expect([own.connections(), warnings]).toEqual([{ open: 3, refused: 0, evicted: 0 }, []]);
+
+    const third = await openWire(own.url);
+    await ask(third);
+    expect(readAnswers(await second.closed)).toHaveLength(1);
+    expect(own.connections()).toEqual({ open: 3, refused: 0, evicted: 1 });
+    await ask(first, 3);
+
+    first.send(SLOW);
+    third.send(SLOW);
+    await until("the slow requests", () => slow.listenerCount("found") === 3);
+    for (let time = 0; time < 2; time++) expect(await (await openWire(own.url)).closed).toBe("");
+    expect(own.connections()).toEqual({ open: 3, refused: 2, evicted: 1 });
+    slow.emit("found");
+    await Promise.all([busy.answers(1), third.answers(2), first.answers(4)]);
+    expect(warnings).toEqual([expect.stringMatching(/^This process has 3 connections open.* --max-connections.*\.$/)]);
+
+    for (const wire of [first, busy, third]) wire.socket.destroy();
+    await until("fewer connections", () => own.connections().open === 0);
+    const later = await Promise.all([1, 2, 3, 4].map(() => openWire(own.url)));
+    await until("one to be closed", () => own.connections().evicted === 2);
+    expect(warnings).toHaveLength(2);
+    for (const wire of later) wire.socket.destroy();
+    await own.stop();
+  });
+});
+
 describe("a server that is told to stop", () => {
   test.each([
     ["a large answer that is being sent", 1],
@@ -558,15 +712,6 @@ describe("slow clients", () => {
     const text = await wire.closed;
     clearInterval(drip);
     expectRefusal(readAnswers(text)[0], 414, "URI_TOO_LONG");
-  });
-
-  test("a connection above the limit is closed without an answer, and open ones are still served", async () => {
-    const wires = await openAll();
-    expect(await refused(`${GET}\r\n`, strict.url)).toEqual([]);
-    wires[0]?.send(`${GET}\r\n`);
-    await wires[0]?.answers(2);
-    for (const wire of wires) wire.socket.destroy();
-    for (const wire of await openAll()) wire.socket.destroy();
   });
 
   /** Opens as many connections as the limit allows, each with one answer. Retries: closed ones may still be counted. */

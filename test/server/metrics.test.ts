@@ -121,6 +121,13 @@ describe("the metrics of one server", () => {
     expect(after).toBeLessThan(aged + (Date.now() - built) / 1_000);
   });
 
+  test("connections are counted", async () => {
+    const families = await scrape();
+    expect(seriesOf(families, "precast_connections_open")).toBeGreaterThanOrEqual(0);
+    expect(seriesOf(families, "precast_connections_refused_total")).toBe(0);
+    expect(seriesOf(families, "precast_connections_evicted_total")).toBe(0);
+  });
+
   test("values that clients choose create no series and appear in none", async () => {
     await server.get("/nowhere", { appKey: "x0" });
     await server.get("/api/v1/posts?per_page=1", { appKey: "x0", method: "PUT" });

@@ -1,7 +1,7 @@
 /** Requests that are not answered from memory begin a few at a time, so that a burst of them delays no others. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openFairScheduling, type YieldFairly } from "../../server/http/connection.ts";
+import { openFairScheduling, type YieldFairly } from "../../server/app.ts";
 
 /** Asks for so many turns at once; resolves to how many are granted in each following turn of the event loop. */
 async function takenByTurn(yieldFairly: YieldFairly, count: number): Promise<number[]> {
