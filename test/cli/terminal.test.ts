@@ -10,7 +10,7 @@ let place: Place;
 
 beforeAll(async () => {
   store = await openStore("postgres");
-  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: "https://media.test" });
   await place.import(shop());
   await place.build();
   await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES
@@ -49,7 +49,11 @@ const COMMANDS: readonly (readonly [string, readonly string[]])[] = [
 describe.each([80, 200])("at %i columns", (columns) => {
   test.each(COMMANDS)("%s", async (name, args) => {
     const { stdout, stderr } = await runInProcess(
-      { folder: place.folder, env: { DATABASE_URL: store.url ?? "" }, columns },
+      {
+        folder: place.folder,
+        env: { DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: "https://media.test" },
+        columns,
+      },
       args,
     );
     expect(stderr).toBe("");
