@@ -63,6 +63,13 @@ export async function* ownChanges(folder: string, skip: ReadonlySet<string>): As
   }
 }
 
+/** When the build began that has written a list; null when there is no list. */
+export function readBuildTime(file: string): string | null {
+  if (!existsSync(file)) return null;
+  for (const line of linesOf(file)) return /"built_at":"([^"]+)"/.exec(line)?.[1] ?? null;
+  return null;
+}
+
 /** Whether a list is complete: a power failure may have truncated it, or left holes in it. */
 export function isWholeList(file: string): boolean {
   let [count, last] = [0, ""];

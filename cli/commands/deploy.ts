@@ -13,6 +13,7 @@ const SETTINGS = [
   "dryRun",
   "maxDelete",
   "force",
+  "allowOlder",
   "allowLocalMedia",
   "cacheControl",
   "cdnCacheControl",

@@ -4,6 +4,7 @@
  * files are uncertain, and which are uploaded already. If a step fails, the error says how far the deploy got.
  */
 import type { TreeFile } from "../../shared/tree.ts";
+import { findNewer } from "./age.ts";
 import { type ChangeOptions, changeStore, endJournal, explainFailure, prepareChange } from "./change.ts";
 import { type LocalTree, scanTree } from "./local-tree.ts";
 import { readContents, type StoreContents } from "./manifest.ts";
@@ -62,12 +63,13 @@ async function previewDeploy(store: Store, local: LocalTree, options: DeployOpti
   const plan = planDeploy(store, options.out, local, before);
   options.onPlan?.(plan);
   const report = makeReport(plan, local, listChanges(plan, before, options));
+  const refusals = await collectRefusals(plan, store, local, before, options);
   return {
     ...report,
     generation: before.manifest?.generation ?? 0,
     conditional: null,
     purges: null,
-    refusals: findRefusals(plan, options),
+    refusals,
   };
 }
 
@@ -79,7 +81,7 @@ async function deployLocked(
 ): Promise<Deployed> {
   const before = await readContents(store, options);
   const plan = planDeploy(store, options.out, local, before);
-  const [refusal] = findRefusals(plan, options);
+  const [refusal] = await collectRefusals(plan, store, local, before, options);
   if (refusal !== undefined) throw refusal;
   options.onPlan?.(plan);
   const changed = listChanges(plan, before, options);
@@ -90,6 +92,18 @@ async function deployLocked(
   await explainFailure(explanation, () => endJournal(change));
   const { generation } = change.journal;
   return { ...makeReport(plan, local, changed), generation, conditional: lock.conditional, purges, refusals: [] };
+}
+
+async function collectRefusals(
+  plan: Plan,
+  store: Store,
+  local: LocalTree,
+  { manifest }: StoreContents,
+  options: DeployOptions,
+): Promise<Error[]> {
+  const { allowOlder, concurrency } = options;
+  const newer = allowOlder ? null : await findNewer(store, local, plan, manifest, concurrency);
+  return [...(newer === null ? [] : [newer]), ...findRefusals(plan, options)];
 }
 
 function listChanges(plan: Plan, before: StoreContents, { out, purge }: DeployOptions): readonly TreeFile[] {

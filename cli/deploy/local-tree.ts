@@ -9,6 +9,7 @@ import { exists, filesIn, isFile, readText } from "../../shared/files.ts";
 import { findHolder } from "../../shared/lock.ts";
 import {
   BUILD_LOCK,
+  CHANGES_FILE,
   digestBytes,
   type FileDigest,
   type FileDigests,
@@ -21,6 +22,7 @@ import {
   type TreeState,
   unknownFoldersIn,
 } from "../../shared/tree.ts";
+import { readBuildTime } from "../builder/changes.ts";
 import { hasAllApps, readRemoteFiles } from "../builder/remote.ts";
 
 export type LocalTree = {
@@ -32,6 +34,10 @@ export type LocalTree = {
   readonly remote: ReadonlySet<string>;
   /** Whether the tree has every app of its database: one that was built with --app may lack some. */
   readonly hasAllApps: boolean;
+  /** By the path of the state file, relative to the tree. */
+  readonly states: ReadonlyMap<string, TreeState>;
+  /** When the last build of the tree began; null when that is unknown. */
+  readonly builtAt: string | null;
   /** Paths of files with addresses of media that lead to the reader's own machine. */
   readonly localMedia: readonly string[];
 };
@@ -73,7 +79,9 @@ export async function scanTree(out: string): Promise<LocalTree> {
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
   const remote = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   const apps = states.map(({ app }) => app.key).sort();
-  return { files: inOrder(files), apps, remote, hasAllApps: hasAllApps(out), localMedia };
+  const builtAt = readBuildTime(join(out, STATE_FOLDER, CHANGES_FILE));
+  const byPath = new Map(states.map((state) => [nameStateFile(state.app.key), state]));
+  return { files: inOrder(files), apps, remote, hasAllApps: hasAllApps(out), states: byPath, builtAt, localMedia };
 }
 
 /** Sorts files by their paths. */

@@ -140,6 +140,8 @@ export type Limits = {
   readonly force: boolean;
   /** The deploy is refused when it would delete more files than this, unless `force` is set. */
   readonly maxDelete: number;
+  /** Whether the deployed tree may be newer. */
+  readonly allowOlder: boolean;
   /** Whether addresses of media may lead to the reader's own machine. */
   readonly allowLocalMedia: boolean;
 };

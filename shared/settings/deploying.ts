@@ -65,6 +65,7 @@ export const DEPLOYING = {
     "upload every file, even unchanged ones, and delete every surplus file, ignoring --max-delete",
     () => flag(),
   ),
+  allowOlder: setting("--allow-older", "replace a deployed tree by an older one", () => flag()),
   allowLocalMedia: setting(
     "--allow-local-media",
     "deploy files in which addresses of media lead to the reader's own machine, as http://localhost:3000 does",

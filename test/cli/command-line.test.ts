@@ -85,6 +85,7 @@ const OWN: Record<string, string[]> = {
     "--dry-run",
     "--max-delete",
     "--force",
+    "--allow-older",
     "--allow-local-media",
     "--cache-control",
     "--cdn-cache-control",

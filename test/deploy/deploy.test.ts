@@ -14,7 +14,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { isOlder } from "../../cli/deploy/age.ts";
 import { deployTree } from "../../cli/deploy/deploy.ts";
 import { readJournal, readManifest } from "../../cli/deploy/manifest.ts";
 import { deletionsRefusal } from "../../cli/deploy/plan.ts";
@@ -25,6 +26,7 @@ import {
   openPlace,
   type Place,
   readTree,
+  SHOP,
   SHOP_FOLDER,
   shop,
   shopWith,
@@ -345,7 +347,8 @@ describe("a deploy to a folder", () => {
         out: out(),
         dryRun: false,
         force: false,
-        allowLocalMedia: false,
+        allowOlder: false,
+        allowLocalMedia: true,
         maxDelete: 0,
         concurrency: 1,
         throwIfStopped: () => {},
@@ -451,6 +454,100 @@ describe("checks before a deploy", () => {
     const dry = await deploy(`${TARGET} --dry-run`);
     const done = await deploy();
     expect({ ...dry, dry_run: false, generation: 2, conditional: true, seconds: 0 }).toEqual({ ...done, seconds: 0 });
+  });
+
+  describe("a tree that is older than the deployed one", () => {
+    const newer = (app = SHOP) =>
+      new RegExp(
+        `^s3://content/api has a newer tree of ${app}: it was built .* Nothing was changed\\. .* --allow-older\\.\\n$`,
+      );
+    const build = (folder: string, env?: Record<string, string>) => place.json(`build --out ${folder}`, env);
+    const deployOf = (folder: string, line = "") => place.call(`deploy ${TARGET} --out ${folder} ${line}`, s3.env);
+    const content = () => new Map([...s3.objects].filter(([key]) => !key.includes("/.precast/")));
+
+    afterEach(async () => {
+      for (const folder of ["older", "newer"]) rmSync(join(place.folder, folder), { recursive: true, force: true });
+      await store.database.execute("DELETE FROM precast.apps");
+      await place.import(shop());
+    });
+
+    test("is refused and changes nothing, until it has been built again; --allow-older deploys it", async () => {
+      await build("older");
+      await place.import(shopWithout(1));
+      await build("newer");
+      expect(await deployOf("newer")).toMatchObject({ code: 0, stderr: "" });
+      const before = new Map(s3.objects);
+      expect(await deployOf("older")).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(newer()) });
+      expect(await deployOf("older", "--force")).toMatchObject({ code: 1, stderr: expect.stringMatching(newer()) });
+      expect(await deployOf("older", "--dry-run")).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(
+          /^Without --dry-run, the deploy would be refused: s3:.* has a newer tree of Shop: /,
+        ),
+      });
+      expect(content()).toEqual(new Map([...before].filter(([key]) => !key.includes("/.precast/"))));
+      expect(await deployOf("older", "--allow-older")).toMatchObject({ code: 0, stderr: "" });
+      expect(differencesOf(filesOf(s3), join(place.folder, "older"))).toEqual([]);
+      expect(await deployOf("newer")).toMatchObject({ code: 0, stderr: "" });
+      await build("older");
+      expect(await deployOf("older")).toMatchObject({ code: 0, stderr: "" });
+      expect(differencesOf(filesOf(s3), join(place.folder, "newer"))).toEqual([]);
+    });
+
+    test("is refused if it lacks an app that was made later", async () => {
+      await build("older");
+      await place.import(smallApp("later", ["A"]));
+      await build("newer");
+      expect(await deployOf("newer")).toMatchObject({ code: 0, stderr: "" });
+      expect(await deployOf("older")).toMatchObject({ code: 1, stderr: expect.stringMatching(newer("later")) });
+      await store.database.execute("DELETE FROM precast.apps WHERE key = 'later'");
+      await build("older");
+      expect(await deployOf("older")).toMatchObject({ code: 0, stderr: "" });
+    });
+
+    test("is deployed if it has the same content", async () => {
+      await build("older");
+      await build("newer");
+      for (const folder of ["newer", "older"]) expect(await deployOf(folder)).toMatchObject({ code: 0, stderr: "" });
+    });
+
+    test("is refused if it was built before from another database", async () => {
+      const other = await openStore("postgres");
+      onTestFinished(() => other.close());
+      const elsewhere = { DATABASE_URL: other.url ?? "" };
+      await place.import(shopWithout(1), elsewhere);
+      await build("older");
+      await build("newer", elsewhere);
+      expect(await deployOf("newer")).toMatchObject({ code: 0, stderr: "" });
+      expect(await deployOf("older")).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("from another database"),
+      });
+      rmSync(join(place.folder, "older"), { recursive: true });
+      await build("older");
+      expect(await deployOf("older")).toMatchObject({ code: 0, stderr: "" });
+    });
+
+    test.each([
+      ["10:10:", "10:10:", false],
+      ["10:10:", "10:11:", true],
+      ["10:11:", "10:10:", false],
+      ["10:12:10", "10:12:", true],
+      ["10:12:", "10:12:10", false],
+      ["10:12:10,11", "10:12:11", true],
+      ["10:12:10", "10:13:10,12", false],
+      ["10:13:10,12", "10:12:10", false],
+      ["10:12:10", "12:12:", true],
+      ["99999999999999999998:99999999999999999998:", "99999999999999999999:99999999999999999999:", true],
+    ])("of the snapshots %s and %s, the first is older: %s", (own, other, expected) => {
+      const of = (snapshot: string) => ({
+        built_at: "",
+        source: "",
+        snapshot,
+        app: { key: "", name: "", media_base_url: "", types: [] },
+      });
+      expect(isOlder(of(own), of(other))).toBe(expected);
+    });
   });
 
   test.each(["http://localhost:3000", "http://127.0.0.2:8080", "https://[::1]/m", "http://cms.localhost"])(

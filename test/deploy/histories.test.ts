@@ -70,6 +70,7 @@ async function run(web: string): Promise<string[]> {
     out,
     dryRun: false,
     force: false,
+    allowOlder: false,
     allowLocalMedia: false,
     maxDelete: 1e6,
     concurrency: 4,

@@ -22,7 +22,7 @@ const out = (tree: string) => join(place.folder, tree);
 
 beforeAll(async () => {
   store = await openStore("postgres");
-  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_ALLOW_OLDER: "true" });
   await place.import(smallApp("shop", ["Ada", "Bob", "Cid"]));
   await place.import(smallApp("going", []));
   await place.build("old");
