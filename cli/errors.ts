@@ -23,6 +23,7 @@ function writeSentence(error: unknown): string {
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof LockLostError) return describeLostLock(error);
   if (error instanceof ServerEndedFault) return HOST_ENDED;
+  if (isFileLimit(error)) return describeFileLimit();
   if (error instanceof EmbeddedFault) return error.message;
   if (error instanceof DatabaseFault) {
     if (isConflict(error)) {
@@ -42,9 +43,20 @@ function writeSentence(error: unknown): string {
   return KNOWN_ERRORS[findCode(error)]?.(error) ?? error.message;
 }
 
-function findCode({ code, message }: NodeJS.ErrnoException): string {
-  // Errors that rmSync throws have no code since Node.js 24.
-  return code || (/too many open files/i.test(message) ? "EMFILE" : "");
+function findCode(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  // Errors that rmSync throws have no code since Node.js 24, and those of a thread that cannot start have another one.
+  if (/EMFILE|too many open files/i.test(error.message)) return "EMFILE";
+  return (error as NodeJS.ErrnoException).code ?? "";
+}
+
+/** Whether the database could not be reached because this process may open too few files. */
+export function isFileLimit(error: unknown): boolean {
+  return error instanceof DatabaseFault && findCode(error.cause) === "EMFILE";
+}
+
+function describeFileLimit(): string {
+  return "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.";
 }
 
 function describeLock({ path, message, holder }: LockedError): string {
@@ -159,8 +171,7 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
   EFBIG: () =>
     "This process may not write files of that size. Existing data is intact. Raise the limit (ulimit -f) and run the command again.",
-  EMFILE: () =>
-    "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.",
+  EMFILE: describeFileLimit,
   ELOOP: ({ path }) =>
     `${path} cannot be found, because its path contains a symbolic link that leads back to itself. Correct the link, or specify another folder (${FOLDERS}).`,
   ENAMETOOLONG: ({ path }) =>

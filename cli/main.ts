@@ -62,8 +62,17 @@ function printVersion(): number {
 async function runProgram(): Promise<number> {
   // Stacks then name the sources. Reading the maps takes time, and is done only for files that are loaded afterwards.
   if (args.includes("--debug") || env.PRECAST_DEBUG) process.setSourceMapsEnabled(true);
-  const { runCommandLine } = await import("./program.ts");
-  return runCommandLine(args, { env, now: () => new Date(), stopped, stdout, stderr });
+  try {
+    const { runCommandLine } = await import("./program.ts");
+    return await runCommandLine(args, { env, now: () => new Date(), stopped, stdout, stderr });
+  } catch (error) {
+    // The program describes its errors itself, but not that its own files cannot be opened.
+    if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;
+    stderr.write(
+      "This process may open too few files to start. Raise the limit (ulimit -n) and run the command again.\n",
+    );
+    return 1;
+  }
 }
 
 /** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */

@@ -15,6 +15,7 @@ import { builtAppKeys } from "../../shared/tree.ts";
 import { isPartialTree } from "../builder/remote.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
+import { isFileLimit } from "../errors.ts";
 import {
   type Databases,
   openOwnMetrics,
@@ -42,7 +43,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   const stop = stopped();
   // The tree can be served without the database, so the server starts even if the database is unavailable.
   await needUsable(database).catch((error: unknown) => {
-    if (!(error instanceof DatabaseFault)) throw error;
+    if (!(error instanceof DatabaseFault) || isFileLimit(error)) throw error;
     const others = replicas.all.some(({ status }) => status().kind === "used") ? BY_REPLICAS : REFUSED;
     log.warn(
       `${describeOutage(error)}. Free requests are served from the tree, ${others} until it is available again.`,

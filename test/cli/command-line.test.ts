@@ -980,6 +980,19 @@ describe("on the embedded database", () => {
     ]);
   });
 
+  test("commands that may open too few files say so in a sentence, however few they are", async () => {
+    await place.import(shop());
+    const sentence =
+      /^This process (may open too few files to start|has reached its limit of open files)\. Raise the limit \(ulimit -n\) and run the command again\.\n$/;
+    for (const line of ["build", "serve --port 0", "serve --port 0 --workers 2"]) {
+      for (const files of [20, 26, 40]) {
+        const limited = `ulimit -n ${files}; exec "$0" "$1" ${line}`;
+        const { code, stderr } = await place.spawn("sh", ["-c", limited, process.execPath, MAIN]);
+        expect([line, files, code, stderr]).toEqual([line, files, 1, expect.stringMatching(sentence)]);
+      }
+    }
+  });
+
   test("a build that may open no more files fails and names the limit to raise", async () => {
     await place.import(shop());
     const build = `exec ${[process.execPath, ...NODE_ARGUMENTS].join(" ")} build`;
