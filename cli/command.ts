@@ -23,6 +23,8 @@ export type Command = {
    */
   readonly argument: string | null;
   readonly settings: readonly SettingName[];
+  /** Whether the command creates an embedded database that is not there, or uses none. Any other needs one. */
+  readonly database?: "created" | "unused";
   readonly examples: readonly string[];
   /** What its help says below the options. */
   readonly details?: () => string;

@@ -2,8 +2,10 @@
  * Opens the database for a command and checks its schema. Migrates the embedded database; requires that PostgreSQL has
  * been migrated.
  */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { QUERY_SECONDS } from "../shared/api/errors.ts";
-import type { CommonName, Settings } from "../shared/config.ts";
+import { type CommonName, ConfigError, type Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions, Session } from "../shared/database/database.ts";
 import { ServerEndedFault } from "../shared/database/errors.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
@@ -32,6 +34,25 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
 export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, limits: Limits = {}): DatabaseOptions {
   return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, ...limits };
+}
+
+/**
+ * Throws ConfigError when the embedded database would be used, but probably is not meant: a variable is missing. Only
+ * commands that fill a database create one; and on a CI runner, which always names its database, it must be asked for.
+ */
+export function refuseUnmeantDatabase(
+  { databaseUrl, dataDir }: Settings<CommonName>,
+  { creates, isAsked, isRunner }: { readonly creates: boolean; readonly isAsked: boolean; readonly isRunner: boolean },
+): void {
+  if (databaseUrl !== null) return;
+  if (isRunner && !isAsked)
+    throw new ConfigError([
+      "CI is set, and no database is named: specify a PostgreSQL with DATABASE_URL (--database-url), or the folder of the embedded database with PRECAST_DATA_DIR (--data-dir).",
+    ]);
+  if (!creates && !existsSync(join(dataDir, "database")))
+    throw new ConfigError([
+      `There is no database in ${dataDir}: specify a PostgreSQL with --database-url (DATABASE_URL), or import a bundle (precast import <folder>), which creates the embedded database.`,
+    ]);
 }
 
 /** Runs `use` with a database whose schema is up to date, then closes it. Throws SchemaError when it is not. */

@@ -5,6 +5,7 @@ import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName
 import type { Setting } from "../shared/settings/common.ts";
 import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
+import { refuseUnmeantDatabase } from "./database.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
 import { secretsIn, secretsText, withoutPasswords, withoutSecrets } from "./secrets.ts";
@@ -81,6 +82,10 @@ async function runCommand({ command, flags, argument }: Asked, surroundings: Sur
     const settings = readSettings(names, flags, env);
     debug = settings.debug;
     secrets = secretsIn(names, settings);
+    if (command.database !== "unused") {
+      const isAsked = flags.dataDir !== undefined || Boolean(env.PRECAST_DATA_DIR);
+      refuseUnmeantDatabase(settings, { creates: command.database === "created", isAsked, isRunner: Boolean(env.CI) });
+    }
     const plain = Boolean(env.CI || env.NO_COLOR);
     const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
     return await command.run({ terminal, now, stopped }, settings as never, argument);

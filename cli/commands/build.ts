@@ -41,7 +41,7 @@ export const buildCommand = defineCommand({
     });
     if (target !== null && restored !== null) terminal.say(`${target.name}: ${restoredText(restored)}`);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    if (apps.length === 0) terminal.say(noAppText(settings));
+    if (apps.length === 0) throw new Error(noAppText(settings));
     for (const report of apps) terminal.say(summarizeApp(report, terminal, settings.dryRun));
     const result = { dry_run: settings.dryRun, apps, seconds };
     if (settings.json)

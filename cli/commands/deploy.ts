@@ -29,6 +29,7 @@ export const deployCommand = defineCommand({
   describes: "upload the files of the tree that differ to a bucket or a folder, and delete those there that are gone",
   argument: "<target>",
   settings: SETTINGS,
+  database: "unused",
   examples: [
     "precast deploy s3://content/api --region eu-central-1",
     "precast deploy s3://content --endpoint https://s3.example.com --path-style --dry-run",

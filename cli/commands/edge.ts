@@ -16,6 +16,7 @@ export const edgeCommand = defineCommand({
   describes: "print the configuration with which a web server or a CDN serves the tree",
   argument: "[target]",
   settings: [...EDGE_SETTINGS, "write"],
+  database: "unused",
   examples: [
     "precast edge nginx --origin http://127.0.0.1:3000 > precast.conf",
     "precast edge cloudflare --origin https://api.example.com --write worker",

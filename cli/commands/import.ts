@@ -41,6 +41,7 @@ export const importCommand = defineCommand({
   describes: "import a content bundle into the database, all of it or nothing",
   argument: "<folder>",
   settings: ["prune", "dryRun"],
+  database: "created",
   examples: ["precast import export/blog", "precast import export/blog --prune --dry-run"],
   run: async ({ terminal }, settings, folder) => {
     const progress = terminal.progress("entries");

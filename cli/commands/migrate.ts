@@ -13,6 +13,7 @@ export const migrateCommand = defineCommand({
   describes: "create or upgrade the tables of Precast in the database",
   argument: null,
   settings: [],
+  database: "created",
   examples: ["precast migrate --database-url postgres://cms@db.internal/cms"],
   run: async ({ terminal }, settings) => {
     if (isNew(settings)) terminal.say(`Creating ${databaseName(settings)}.`);

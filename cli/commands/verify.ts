@@ -38,8 +38,8 @@ export const verifyCommand = defineCommand({
     const checked = await withDatabase(settings, (database) =>
       database.transaction("read", (session) => checkApps(session, options)),
     ).finally(() => progress?.stop());
-    const text = checked.length === 0 ? noAppText(settings) : writeText(checked);
-    terminal.result(text, { apps: checked.map(({ verified }) => verified) });
+    if (checked.length === 0) throw new Error(noAppText(settings));
+    terminal.result(writeText(checked), { apps: checked.map(({ verified }) => verified) });
     return checked.some(isDifferent) ? DIFFERENT : DONE;
   },
 });

@@ -415,16 +415,13 @@ describe("a build of a small shop", () => {
     },
   );
 
-  test("says how to import content when the database has no app", async () => {
+  test("fails and says how to import content when the database has no app", async () => {
     await store.database.execute("DELETE FROM precast.apps");
-    const { code, stdout } = await place.call("build");
-    expect(code).toBe(0);
-    expect(stdout).toContain("precast import <folder>");
-    expect(await place.json<Built>("build")).toEqual({
-      dry_run: false,
-      apps: [],
-      seconds: expect.any(Number),
-    });
+    for (const line of ["build", "build --json", "build --dry-run"]) {
+      const { code, stdout, stderr } = await place.call(line);
+      expect([line, code, stdout]).toEqual([line, 1, ""]);
+      expect(stderr).toContain("precast import <folder>");
+    }
   });
 
   test("leaves the tree of another database alone while its own has no app, and then replaces it", async () => {

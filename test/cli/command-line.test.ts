@@ -1,7 +1,7 @@
 /** What all commands have in common: help, options and their variables, output, errors, exit codes, the database. */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openDatabase } from "../../cli/database.ts";
 import { openTerminal } from "../../cli/terminal.ts";
@@ -938,7 +938,48 @@ describe("on the embedded database", () => {
   });
   afterAll(() => place.close());
 
-  test("the first command creates the database and its schema in .precast", async () => {
+  const READING = ["build", "watch", "serve --port 0", "verify", "status", "usage", "doctor", "explain /x --app a"];
+
+  test.each(READING)("%s creates no database, and says how to name or make one", async (line) => {
+    expect(await place.call(line, { PRECAST_OUT: "tree" })).toEqual({
+      code: 1,
+      stdout: "",
+      stderr:
+        "There is no database in .precast: specify a PostgreSQL with --database-url (DATABASE_URL), or import a bundle (precast import <folder>), which creates the embedded database.\n",
+    });
+    expect(readdirSync(place.folder)).toEqual([]);
+  });
+
+  test.each([...READING, "migrate", `import ${resolve("cli/demo")}`])(
+    "with CI in the environment, %s uses an embedded database only if it is asked for",
+    async (line) => {
+      const { code, stderr } = await place.call(line, { CI: "true" });
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^CI is set, and no database is named: .* PRECAST_DATA_DIR .*\n$/),
+      ]);
+      expect(readdirSync(place.folder)).toEqual([]);
+      const asked = await place.call(["explain", "/x", "--app", "a", "--data-dir", "asked"], { CI: "true" });
+      expect(asked.stderr).toMatch(/^There is no database in asked: /);
+    },
+  );
+
+  test.each(["build", "verify", "deploy file:///tmp/nowhere"])(
+    "%s fails while the database has no app",
+    async (line) => {
+      const own = { PRECAST_DATA_DIR: "empty", PRECAST_OUT: "empty/out" };
+      expect(await place.call("migrate", own)).toMatchObject({ code: 0, stderr: "" });
+      const { code, stdout, stderr } = await place.call(line, own);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(
+        /^(No app in the embedded database in empty: import a bundle|empty\/out has no finished build).*\n$/,
+      );
+      rmSync(join(place.folder, "empty"), { recursive: true });
+    },
+  );
+
+  test("migrate creates the database and its schema in .precast", async () => {
+    expect((await place.call("migrate")).stdout).toMatch(/^Applied 0001_.*\.\n$/);
     expect(await place.json("status")).toEqual({ apps: [], trees_without_app: [] });
     expect(readdirSync(place.folder)).toEqual([".precast"]);
     expect((await place.run("migrate")).stdout).toBe("The schema is up to date.\n");
@@ -1006,7 +1047,7 @@ describe("on the embedded database", () => {
   test("a command fails when a file stands where the data folder should be", async () => {
     writeFileSync(join(place.folder, "file"), "");
     for (const folder of ["file", "file/x"]) {
-      const { code, stdout, stderr } = await place.call(`status --data-dir ${folder}`);
+      const { code, stdout, stderr } = await place.call(`migrate --data-dir ${folder}`);
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
       expect([folder, stderr]).toEqual([folder, expect.stringMatching(/^.*\bfile\b.*\. Specify another.*\n$/)]);
     }
@@ -1015,7 +1056,7 @@ describe("on the embedded database", () => {
   test("a command fails when the data folder is a link to nothing", async () => {
     symlinkSync(join(place.folder, "unmounted"), join(place.folder, "link"));
     for (const folder of ["link", "link/x"]) {
-      const { code, stdout, stderr } = await place.call(`status --data-dir ${folder}`);
+      const { code, stdout, stderr } = await place.call(`migrate --data-dir ${folder}`);
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
       expect([folder, stderr]).toEqual([
         folder,
@@ -1032,7 +1073,7 @@ describe("on the embedded database", () => {
       mountDisk(disk, "size=64k,ro");
       try {
         for (const command of [
-          "status --data-dir disk/data",
+          "migrate --data-dir disk/data",
           "build --out disk/a/b",
           "edge caddy --app a --write disk/x",
         ]) {
@@ -1051,7 +1092,7 @@ describe("on the embedded database", () => {
 
   test("a database whose creation was killed is created again", async () => {
     const folder = join(place.folder, "killed");
-    const { pid, end } = place.start("status --data-dir killed");
+    const { pid, end } = place.start("migrate --data-dir killed");
     await until("the database to be begun", () => existsSync(join(folder, "database.begun")));
     process.kill(pid, "SIGKILL");
     await end();
@@ -1066,7 +1107,7 @@ describe("on the embedded database", () => {
 
   test("a copy put in the place of a database whose creation was killed is opened, and not replaced", async () => {
     const folder = join(place.folder, "restored");
-    const { pid, end } = place.start("status --data-dir restored");
+    const { pid, end } = place.start("migrate --data-dir restored");
     await until("the database to be begun", () => existsSync(join(folder, "database.begun")));
     process.kill(pid, "SIGKILL");
     await end();

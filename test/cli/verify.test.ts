@@ -212,10 +212,10 @@ test("verify lists the first 100 differences and counts the others", async () =>
   expect(stdout).toMatch(new RegExp(`: missing\n… and ${Number(count) - 100} more\nmany: `));
 });
 
-test("verify of a database without apps says what to do, and finds no difference", async () => {
+test("verify of a database without apps fails and says what to do", async () => {
   await store.database.execute("DELETE FROM precast.apps");
-  const { code, stdout } = await place.call("verify --out nowhere");
-  expect([code, stdout]).toEqual([0, expect.stringMatching(/^No app in the database: import a bundle first .*\n$/)]);
+  const { code, stderr } = await place.call("verify --out nowhere");
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^No app in the database: import a bundle first .*\n$/)]);
 });
 
 test("verify distinguishes a tree that is behind or not built from one that is wrong", async () => {
