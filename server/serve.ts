@@ -29,6 +29,8 @@ type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
     readonly policy: CachePolicy;
     /** Whether a request for a tree file's path is answered like the API request whose answer that file holds. */
     readonly treePaths: boolean;
+    /** Addresses and ranges of proxies whose X-Forwarded-For is believed. */
+    readonly trustedProxy: readonly string[];
     readonly limits: Limits;
     readonly log: Log;
     /** Null when metrics are not served. */
@@ -65,7 +67,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
     resolvedRequests: openResolvedRequests(RESOLVED_REQUESTS_BYTES),
     onError,
   };
-  const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info));
+  const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info, options.trustedProxy));
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy, treePaths, observe });
   try {
     const { url, stop, connections } = await listen(app, host, port, limits, observe, log.warn);

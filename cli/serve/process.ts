@@ -31,6 +31,7 @@ export const SERVE_SETTINGS = [
   "adminPort",
   "adminHost",
   "logLevel",
+  "trustedProxy",
 ] as const;
 export type ServeSettings = Settings<(typeof SERVE_SETTINGS)[number] | CommonName>;
 

@@ -1,6 +1,7 @@
 /** What is known of a request over HTTP: what its answer depends on, its id, and what log and metrics are told of it. */
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import { BlockList, isIP, isIPv6 } from "node:net";
 import type { RequestContext } from "../../shared/api/answer.ts";
 import type { Shape } from "../../shared/api/pricing.ts";
 import type { EncodedResponse } from "./encode.ts";
@@ -55,7 +56,9 @@ export type Observation = {
   readonly target: string;
   /** As the client sent it, whether or not an app has this key; undefined when none was sent. */
   readonly appKey: string | undefined;
+  /** The address of the connection. */
   readonly client: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   /** 499 when the client went away before there was an answer. */
   readonly status: number;
   /** Null when the app is not known, or the client did not wait for the database. */
@@ -78,6 +81,7 @@ export type Arrival = {
   readonly request: HttpRequest;
   readonly id: string;
   readonly client: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly start: number;
 };
 
@@ -87,19 +91,21 @@ export function noteArrival(incoming: IncomingMessage, request = readHttpRequest
     request,
     id: chooseRequestId(request.requestId),
     client: incoming.socket.remoteAddress,
+    headers: incoming.headers,
     start: performance.now(),
   };
 }
 
 /** `response` is null when the client has gone away, `context` as in app.ts. */
 export function describeExchange(
-  { request, id, client, start }: Arrival,
+  { request, id, client, headers, start }: Arrival,
   response: EncodedResponse | null,
   context: RequestContext | null,
 ): Observation {
   return {
     id,
     client,
+    headers,
     start,
     method: request.method,
     target: request.target,
@@ -140,19 +146,65 @@ type AccessLine = {
   /** Milliseconds from the request's arrival until its answer was handed to the system. */
   readonly ms: number;
   readonly bytes: number;
+  /** What proxies say of the client, where the connection is that of one which is trusted. */
+  readonly forwarded_for: string | undefined;
+  readonly referer: string | undefined;
+  readonly user_agent: string | undefined;
 };
 
-/** Null when `write` is, because the log level leaves requests out: they cost the log nothing then. */
-export function openAccessLog(write: ((line: AccessLine) => void) | null): Observe | null {
-  return write === null ? null : (observation) => write(accessLine(observation, performance.now()));
+/**
+ * Null when `write` is, because the log level leaves requests out: they cost the log nothing then. `proxies` are
+ * addresses and ranges of trusted proxies.
+ */
+export function openAccessLog(
+  write: ((line: AccessLine) => void) | null,
+  proxies: readonly string[] = [],
+): Observe | null {
+  if (write === null) return null;
+  const isTrusted = proxies.length === 0 ? () => false : readProxies(proxies);
+  return (observation) => write(accessLine(observation, isTrusted, performance.now()));
+}
+
+type IsTrusted = (address: string) => boolean;
+
+function readProxies(proxies: readonly string[]): IsTrusted {
+  const list = new BlockList();
+  for (const proxy of proxies) {
+    const [address = "", bits] = proxy.split("/");
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return (address) => list.check(address, isIPv6(address) ? "ipv6" : "ipv4");
+}
+
+/** An address as proxies write it, perhaps with a port. A socket that takes both families writes IPv4 as IPv6. */
+const FORWARDED = /^\s*(?:\[([\dA-Fa-f:.]+)\](?::\d+)?|(\d+(?:\.\d+){3})(?::\d+)?|([\dA-Fa-f:.]+))\s*$/;
+const MAPPED = /^::ffff:(?=\d+\.)/i;
+
+/**
+ * The last address of the chain that no trusted proxy has: each proxy appends the address from which its connection
+ * came, and what stands before that of an unknown one may be made up.
+ */
+function findClient(address: string, forwarded: string, isTrusted: IsTrusted): string {
+  let client = address;
+  for (const part of forwarded.split(",").reverse()) {
+    const [, bracketed, plain, other] = FORWARDED.exec(part) ?? [];
+    const before = bracketed ?? plain ?? other ?? "";
+    if (isIP(before) === 0 || !isTrusted(client)) return client;
+    client = before.replace(MAPPED, "");
+  }
+  return client;
 }
 
 /** `now` and the start are readings of the same clock, in milliseconds. */
-function accessLine(observation: Observation, now: number): AccessLine {
-  const { id, client, appKey, method, target, status, shape, counted, source, bytes, start } = observation;
+function accessLine(observation: Observation, isTrusted: IsTrusted, now: number): AccessLine {
+  const { id, client, headers, appKey, method, target, status, shape, counted, source, bytes, start } = observation;
+  const address = client?.replace(MAPPED, "");
+  const given = address !== undefined && isTrusted(address) ? joinRepeated(headers["x-forwarded-for"]) : undefined;
   return {
     id,
-    client,
+    client: address === undefined || given === undefined ? client : findClient(address, given, isTrusted),
     app: appKey === undefined ? undefined : beginningOfKey(appKey),
     method,
     target: printTarget(target),
@@ -162,6 +214,9 @@ function accessLine(observation: Observation, now: number): AccessLine {
     source,
     ms: Math.round((now - start) * 1_000) / 1_000,
     bytes,
+    forwarded_for: printHeader(given),
+    referer: printHeader(headers.referer),
+    user_agent: printHeader(headers["user-agent"]),
   };
 }
 
@@ -181,6 +236,15 @@ export function beginningOfKey(key: string): string {
 export function printTarget(target: string): string {
   const printed = target.replace(UNPRINTABLE, encodeByte);
   return printed.length <= MAX_TARGET ? printed : `${printed.slice(0, MAX_TARGET)}…`;
+}
+
+const MAX_HEADER = 256;
+
+/** A header as the log shows it: on one line, without what a terminal would obey, and not too long. */
+function printHeader(value: string | undefined): string | undefined {
+  if (value === undefined) return undefined;
+  const printed = value.slice(0, MAX_HEADER + 1).replace(/[^\x20-\x7e]/g, encodeByte);
+  return printed.length <= MAX_HEADER ? printed : `${printed.slice(0, MAX_HEADER)}…`;
 }
 
 function encodeByte(character: string): string {

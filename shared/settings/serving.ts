@@ -12,6 +12,9 @@ const host = () =>
   matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::").transform((text) =>
     text.replace(/^\[(.*)\]$/, "$1"),
   );
+const NO_PROXY = "must be an IP address or a range of them, such as 10.0.0.0/8";
+/** Separated by blanks or commas. */
+const proxies = () => several(/[\s,]+/, z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], NO_PROXY)).default([]);
 /** Not only blanks, which would be sent as an empty header. */
 const header = () => matching(/^(?=.*\S)[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
 
@@ -73,6 +76,11 @@ export const SERVING = {
     "--memory-cache <megabytes>",
     "memory for repeated answers, a quarter of it for answers from the database, for all workers together, 64 MB by default, 0 for none",
     () => integer(0, 1_000_000).default(64),
+  ),
+  trustedProxy: setting(
+    "--trusted-proxy <addresses...>",
+    "addresses of proxies (10.0.0.7, 10.0.0.0/8) whose X-Forwarded-For the log believes; without it, the log shows the address of the connection",
+    () => proxies(),
   ),
   ledgerSync: setting(
     "--ledger-sync",

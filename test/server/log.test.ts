@@ -139,6 +139,45 @@ describe("a request", () => {
   });
 });
 
+describe("the client of a request", () => {
+  const CHAIN = "6.6.6.6, 203.0.113.9, 10.1.2.3";
+  /** What a server with these trusted proxies logs of a request with these headers. */
+  async function logged(options: string, headers: Record<string, string | string[]>): Promise<Line> {
+    const server = await place.serve(options, LOGGED);
+    await server.get(FREE, { appKey: SHOP, headers });
+    return linesOf(await server.stop())[0] as Line;
+  }
+
+  test("is the address of the connection, whatever X-Forwarded-For says, without a trusted proxy", async () => {
+    for (const options of ["", "--trusted-proxy 10.0.0.0/8 ::1"]) {
+      const line = await logged(options, { "X-Forwarded-For": CHAIN });
+      expect(line).toMatchObject({ client: "127.0.0.1" });
+      expect(line).not.toHaveProperty("forwarded_for");
+    }
+  });
+
+  test.each([
+    ["--trusted-proxy 127.0.0.1", CHAIN, "10.1.2.3"],
+    ["--trusted-proxy 127.0.0.0/8 10.0.0.0/8", CHAIN, "203.0.113.9"],
+    ["--trusted-proxy 127.0.0.1 10.1.2.3", "203.0.113.9:4711, 10.1.2.3", "203.0.113.9"],
+    ["--trusted-proxy 127.0.0.1 2001:db8::/32", "2001:0:1::9, [2001:db8::1]:443", "2001:0:1::9"],
+    ["--trusted-proxy 127.0.0.1 10.0.0.0/8", "::ffff:203.0.113.9, ::ffff:10.1.2.3", "203.0.113.9"],
+    ["--trusted-proxy 127.0.0.1", "10.1.2.3, unknown", "127.0.0.1"],
+    ["--trusted-proxy 127.0.0.0/8 10.0.0.0/8", "10.9.9.9, 10.1.2.3", "10.9.9.9"],
+  ])("is, with %s and X-Forwarded-For: %s, %s", async (options, forwarded, client) => {
+    const line = await logged(options, { "X-Forwarded-For": forwarded });
+    expect([line.client, line.forwarded_for]).toEqual([client, forwarded]);
+  });
+
+  test("is also told by User-Agent and Referer, of which at most 256 printable characters are shown", async () => {
+    const headers = { "User-Agent": "Shop/1.0 (x\u00e9\u0080)", Referer: `https://shop.example/${"x".repeat(1_000)}` };
+    expect(await logged("", headers)).toMatchObject({
+      user_agent: "Shop/1.0 (x%E9%80)",
+      referer: `https://shop.example/${"x".repeat(235)}…`,
+    });
+  });
+});
+
 describe("a request id", () => {
   test("is taken from the request or generated, and is in every answer, refusals included", async () => {
     const server = await place.serve();

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { openMetrics } from "../../server/metrics.ts";
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
-const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };
+const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", headers: {}, counted: false, bytes: 1 };
 const count = (metrics, status, times, source = "tree") => {
   for (let time = 0; time < times; time++) {
     metrics.observe({ ...seen, shape: "page", status, source, start: performance.now() });
