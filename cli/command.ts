@@ -12,6 +12,11 @@ export type Context = {
   readonly now: () => Date;
   /** Resolves when the process is told to stop (main.ts). */
   readonly stopped: () => Promise<void>;
+  /**
+   * Does this before a signal ends the process, until the returned function is called. Absent where no signal does
+   * (main.ts).
+   */
+  readonly beforeKilled?: (cleanUp: () => void) => () => void;
 };
 
 export type Command = {

@@ -54,6 +54,24 @@ function exitBySignal(signal: NodeJS.Signals): void {
   process.exit(128 + constants.signals[signal]);
 }
 
+/** The signal then has its usual effect. */
+function beforeKilled(cleanUp: () => void): () => void {
+  const end = (signal: NodeJS.Signals) => {
+    forget();
+    try {
+      cleanUp();
+    } finally {
+      if (process.pid === 1) exitBySignal(signal);
+      else process.kill(process.pid, signal);
+    }
+  };
+  const forget = () => {
+    for (const signal of STOP_SIGNALS) process.removeListener(signal, end);
+  };
+  for (const signal of STOP_SIGNALS) process.prependListener(signal, end);
+  return forget;
+}
+
 function printVersion(): number {
   stdout.write(`${PACKAGE.version}\n`);
   return 0;
@@ -64,7 +82,7 @@ async function runProgram(): Promise<number> {
   if (args.includes("--debug") || env.PRECAST_DEBUG) process.setSourceMapsEnabled(true);
   try {
     const { runCommandLine } = await import("./program.ts");
-    return await runCommandLine(args, { env, now: () => new Date(), stopped, stdout, stderr });
+    return await runCommandLine(args, { env, now: () => new Date(), stopped, beforeKilled, stdout, stderr });
   } catch (error) {
     // The program describes its errors itself, but not that its own files cannot be opened.
     if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;

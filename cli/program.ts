@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 
-type Surroundings = Pick<Context, "now" | "stopped"> & {
+type Surroundings = Omit<Context, "terminal"> & {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: Stream;
   readonly stderr: Stream;
@@ -74,7 +74,7 @@ function parseCommandLine(
 }
 
 async function runCommand({ command, flags, argument }: Asked, surroundings: Surroundings): Promise<number> {
-  const { env, now, stopped, stdout, stderr } = surroundings;
+  const { env, stdout, stderr, ...context } = surroundings;
   const names = settingNames(command);
   let debug = flags.debug === true;
   let secrets: readonly string[] = [];
@@ -88,7 +88,7 @@ async function runCommand({ command, flags, argument }: Asked, surroundings: Sur
     }
     const plain = Boolean(env.CI || env.NO_COLOR);
     const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
-    return await command.run({ terminal, now, stopped }, settings as never, argument);
+    return await command.run({ terminal, ...context }, settings as never, argument);
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);

@@ -13,6 +13,7 @@ import { takeLock } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { appCountsQuery, unaddressedMediaQuery } from "../../shared/sql/tree.ts";
 import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp, UNRECORDED } from "../../shared/tree.ts";
+import type { Context } from "../command.ts";
 import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
@@ -20,7 +21,7 @@ import { type BuildIds, chooseMode, findLinkedFolders, isFromSource, readSource,
 import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree } from "./publish.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
 import { type AppReport, describeUnaddressed, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
-import { openStage, type Stage } from "./stage.ts";
+import { openStage, removeStage, type Stage } from "./stage.ts";
 
 /** Number of files done, number of files in all, and size of the files done in bytes. */
 export type FileProgress = { readonly done: number; readonly total: number; readonly bytes: number };
@@ -38,6 +39,8 @@ export type BuildOptions = AppDefaults & {
   readonly onChange?: (change: Change) => void;
   /** Called when the build begins again, for the reason given: `onChange` is then called for all changes again. */
   readonly onRestart?: (reason: string) => void;
+  /** Does this before a signal ends the process, until the returned function is called. */
+  readonly beforeKilled?: Context["beforeKilled"];
   /** Told what the user should know of the result. */
   readonly onWarning?: (sentence: string) => void;
   /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
@@ -52,6 +55,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   const { out } = options;
   if (options.dryRun) return buildOrRebuild(database, options, findDamage(out), () => {});
   let died = false;
+  let forget = () => {};
   const lock = takeLock(join(out, BUILD_LOCK), () => {
     died = true;
   });
@@ -60,6 +64,9 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     const damage = findDamage(out);
     if (damage !== null) await resetDamagedTree(out);
     await recover(out, died, lock.check);
+    // Now, not at the end: what a build that died has left may be what fills the disk.
+    await emptyTrash(out);
+    forget = options.beforeKilled?.(() => removeStage(out)) ?? forget;
     const reports = await buildOrRebuild(database, options, damage, lock.check);
     lock.check();
     await emptyTrash(out);
@@ -67,6 +74,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     reportChanges(out);
     return reports;
   } finally {
+    forget();
     lock.release();
   }
 }
@@ -110,13 +118,16 @@ async function buildOnce(
       const source = await readSource(session);
       const all = await readApps(session, options);
       refuseEmptyDatabase(all, treeApps, out, source);
-      const chosen = chooseApps(all, options.apps);
+      const gone = findGone(all, treeApps, options.apps, source);
+      const chosen = chooseApps(all, options.apps?.filter((key) => !gone.includes(key)) ?? null);
       const plans = await planApps(session, chosen, source, fullReason, { ...options, remote });
       progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
       const finish: ((mark: string) => AppReport)[] = [];
       for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, options));
-      const gone = options.apps === null ? removedApps(treeApps, all) : [];
-      for (const { key } of gone) finish.push(await removeApp(stage.openApp(key), out, key));
+      for (const key of gone) {
+        remote.addReplaced(segment(key));
+        finish.push(await removeApp(stage.openApp(key), out, key));
+      }
       if (options.apps === null) replaceOtherFolders(all, remote);
       if (options.mediaBaseUrl === null) await warnOfMedia(session, chosen, options);
       const isOutdated = gone.length > 0 || plans.some((plan) => plan.isOutdated);
@@ -206,6 +217,22 @@ async function warnOfMedia(session: Session, apps: readonly App[], { onWarning }
   if (onWarning === undefined) return;
   const unaddressed = await session.query(unaddressedMediaQuery(apps.map(({ key }) => key)));
   for (const row of unaddressed) onWarning(describeUnaddressed(row));
+}
+
+/**
+ * Keys of the apps to remove from the tree, because the database has no longer any of that key. One that `asked` names may
+ * be meant for another database, if this is not the one that it was built from.
+ */
+function findGone(
+  all: readonly App[],
+  treeApps: readonly TreeApp[],
+  asked: readonly string[] | null,
+  source: Source,
+): string[] {
+  const gone = removedApps(treeApps, all);
+  if (asked === null) return gone.map(({ key }) => key);
+  const isSure = ({ key, state }: TreeApp) => asked.includes(key) && state !== null && isFromSource(source, state);
+  return gone.filter(isSure).map(({ key }) => key);
 }
 
 function countProgress(onProgress: BuildOptions["onProgress"]) {

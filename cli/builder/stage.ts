@@ -2,11 +2,11 @@
  * Takes the answers of a build and writes those that differ from the tree to a stage beside it. The tree itself changes
  * only once all are there, so a build that fails leaves it as it was.
  */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { outputFileSync } from "fs-extra/esm";
 import { type Address, nameFile, nameFolder, segment, writeRequest } from "../../shared/api/address.ts";
-import { readSize, removeAll } from "../../shared/files.ts";
+import { exists, readSize, removeAll } from "../../shared/files.ts";
 import { CATALOG, type FileSizes, findOwner } from "../../shared/tree.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
@@ -160,6 +160,21 @@ function openSizes() {
     size.bytes += bytes;
   };
   return { add, sizes: sizes as ReadonlyMap<string, FileSizes> };
+}
+
+/** Number of attempts to remove a stage to which other threads may be writing what they were given before. */
+const ATTEMPTS = 10;
+
+/** Removes the stage of a build that is ended, at once. What is committed stays: the next build completes it. */
+export function removeStage(out: string): void {
+  const stage = join(out, STAGE);
+  for (let attempt = 0; attempt < ATTEMPTS && exists(stage); attempt++) {
+    try {
+      rmSync(stage, { recursive: true, force: true });
+    } catch {
+      // A thread has just written a file to a folder that was empty.
+    }
+  }
 }
 
 /** A file to write, or to delete when `body` is null. */

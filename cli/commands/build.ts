@@ -23,7 +23,7 @@ export const buildCommand = defineCommand({
     "precast build --dry-run",
     "precast build --state s3://content/api --region eu-central-1",
   ],
-  run: async ({ terminal, now }, settings) => {
+  run: async ({ terminal, now, beforeKilled }, settings) => {
     const start = now();
     const target = openStateStore(settings, now);
     const { apps, restored } = await withDatabase(settings, async (database) => {
@@ -33,6 +33,7 @@ export const buildCommand = defineCommand({
         ...settings,
         now,
         onWarning: terminal.warn,
+        ...(beforeKilled === undefined ? {} : { beforeKilled }),
         ...(progress === null ? {} : { onProgress: progress.update }),
         ...(settings.dryRun ? sayingChanges(terminal) : {}),
         ...(restored?.kind === "restored" ? { remote: restored.remote } : {}),

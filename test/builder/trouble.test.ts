@@ -162,6 +162,23 @@ describe("two builds at once", () => {
     expect(existsSync(lock())).toBe(false);
   });
 
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "a build that %s ends removes its stage and leaves the tree as it is",
+    async (signal) => {
+      await buildInto(out);
+      const before = readFiles(out);
+      await write(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT type.id, gen_random_uuid(), 'published', '2026-03-01T00:00Z', '{"title": "many", "category": "many"}'
+FROM precast.content_types AS type, generate_series(1, 5000)`);
+      const build = place.start("build --full");
+      await until("files are on the stage", () => existsSync(join(out, ".precast/stage/tree/s-shop/v1/pages/entry")));
+      expect((await build.stop(signal)).code).toBe(null);
+      expect(existsSync(join(out, ".precast/stage"))).toBe(false);
+      expect(existsSync(join(out, ".precast/ready"))).toBe(false);
+      expect([...treeProblems(before, readFiles(out), out), ...touchProblems(before, readFiles(out))]).toEqual([]);
+    },
+  );
+
   test("the trash of a killed build does not block the next build, which deletes it", async () => {
     await buildInto(out);
     for (const left of ["1", "2"]) mkdirSync(join(out, ".precast/trash", left, "s-shop"), { recursive: true });
@@ -307,6 +324,17 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "a full disk"), () => {
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
     }
   }
+
+  test("the stage of a killed build is removed before the next build needs its room", async () => {
+    mountDisk(disk, "size=2m");
+    await buildInto(out);
+    await write(CHANGES);
+    mkdirSync(join(out, ".precast/stage/tree"), { recursive: true });
+    fillBytes(8);
+    renameSync(join(disk, "filler"), join(out, ".precast/stage/tree/filler"));
+    expect(await place.run(`build --out ${out}`)).toMatchObject({ code: 0, stderr: "" });
+    expect(await differences(out)).toEqual([]);
+  });
 
   test("an embedded database on it is reported as intact, and opens again when there is room", async () => {
     mountDisk(disk, "size=160m");

@@ -243,6 +243,22 @@ describe("a build of a small shop", () => {
     expect(others(before)).not.toEqual([]);
   });
 
+  test("with --app, deletes the files of that app if it was removed from the database", async () => {
+    await place.import(smallApp("other", ["A"]));
+    await place.call("build");
+    const before = tree();
+    await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
+    const empty = await openStore("postgres");
+    await loadBundles(empty, [smallApp("third", ["A"])]);
+    const refused = await place.call("build --app other", { DATABASE_URL: empty.url ?? "" });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^No app has the key other\./) });
+    await empty.close();
+    expect(tree()).toEqual(before);
+    expect((await place.json<Built>("build --app other")).apps).toMatchObject([{ key: "other", mode: "removal" }]);
+    expect(paths(tree())).toEqual(paths(before).filter((path) => !path.startsWith("s-other/")));
+    expect((await place.call("build --app other")).code).toBe(1);
+  });
+
   test("fails, lists the existing apps and builds nothing when --app names an unknown app", async () => {
     await place.import(smallApp("other", ["A"]));
     const { code, stdout, stderr } = await place.call(`build --app ${SHOP} nope`);
