@@ -15,7 +15,14 @@ import { withDatabase } from "../database.ts";
 import { type Check, type CheckContext, canFix, type Finding, isAdvice, type TypeSize } from "../doctor/check.ts";
 import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "../doctor/content.ts";
 import { indexesCheck, missingIndexesCheck, trigramsCheck } from "../doctor/indexes.ts";
-import { collationsCheck, mediaCheck, rowSecurityCheck, totalsCheck, triggersCheck } from "../doctor/integrity.ts";
+import {
+  collationsCheck,
+  mediaCheck,
+  numbersCheck,
+  rowSecurityCheck,
+  totalsCheck,
+  triggersCheck,
+} from "../doctor/integrity.ts";
 import { batchesCheck, countsCheck, journalsCheck } from "../doctor/ledger.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "../doctor/server.ts";
 import { bloatCheck, deadRowsCheck, statisticsCheck } from "../doctor/tables.ts";
@@ -63,6 +70,7 @@ const CHECKS: readonly Check[] = [
   countsCheck,
   serverCheck,
   timeoutsCheck,
+  numbersCheck,
   slotsCheck,
   filtersCheck,
   savingsCheck,

@@ -1,4 +1,4 @@
-/** Checks that the database keeps and shows what answers rely on: rows, triggers, collations and totals. */
+/** Checks that the database keeps and shows what answers rely on: rows, triggers, collations, totals and numbers. */
 import { LOCAL_MEDIA } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import {
@@ -9,8 +9,9 @@ import {
 } from "../../shared/schema/drift.ts";
 import type { Row } from "../../shared/sql/query.ts";
 import { unaddressedMediaQuery } from "../../shared/sql/tree.ts";
-import { formatCount } from "../../shared/text.ts";
+import { formatCount, formatCounted } from "../../shared/text.ts";
 import { readRows } from "../database.ts";
+import { shorten } from "../import/report.ts";
 import { type CheckContext, defineCheck, type Found } from "./check.ts";
 
 // Checks that no rows are hidden. Sessions set row_security = off, so that what is hidden is an error.
@@ -186,4 +187,41 @@ function findTotals({ type, kept, counted }: Wrong, more: number): Found {
     remedy:
       "Run SELECT precast.keep_anew(); as the owner of the tables. It blocks writers for about a millisecond per entry.",
   };
+}
+
+// Finds number fields with values that filters and sorts do not tell from others, because they compare numbers as doubles
+// (shared/contract.md section 4).
+
+type Inexact = { readonly field: string; readonly entries: number; readonly example: string; readonly taken: string };
+
+export const numbersCheck = defineCheck({
+  name: "numbers",
+  gather: readInexact,
+  judge: (fields: readonly Inexact[]) =>
+    fields.map(({ field, entries, example, taken }) => ({
+      kind: "information" as const,
+      subject: `${field}: long numbers`,
+      problem: `${formatCounted(entries, "entry has a number", "entries have numbers")} in this field that filters and sorts do not tell from others, because they compare numbers as doubles: they take ${shorten(example)} for ${Number(taken)}. Answers show every digit.`,
+      gain: "Filters find exactly the entries with a value.",
+      remedy:
+        "If these are codes or ids, make the field a text or a select, whose values are compared as they are written.",
+    })),
+});
+
+/** A number of at most 15 digits is told from all others. */
+function readInexact({ database }: CheckContext): Promise<Inexact[]> {
+  return readRows(
+    database,
+    `WITH long AS (
+  SELECT e.content_type_id, field.name, e.data -> field.name AS value, precast.double(e.data -> field.name) AS taken
+  FROM precast.fields AS field JOIN precast.entries AS e USING (content_type_id)
+  WHERE field.type = 'number' AND e.status = 'published' AND length(e.data ->> field.name) > 15)
+SELECT app.key || '/' || type.slug || ': ' || long.name AS field, count(*) AS entries,
+  min(value::text) AS example, (array_agg(taken::text ORDER BY value::text))[1] AS taken
+FROM long JOIN precast.content_types AS type ON type.id = long.content_type_id JOIN precast.apps AS app ON app.id = type.app_id
+WHERE CASE WHEN taken IS NULL THEN false WHEN taken IN ('Infinity', '-Infinity') THEN true
+  ELSE value::numeric <> taken::text::numeric END
+GROUP BY app.key, type.slug, long.name
+ORDER BY app.key COLLATE "C", type.slug COLLATE "C", long.name COLLATE "C"`,
+  );
 }

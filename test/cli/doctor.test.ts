@@ -11,7 +11,7 @@ import { replicationCheck } from "../../cli/doctor/server.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { openEmbeddedPlace, openPlace, type Place, SHOP, shop } from "../support/cli.ts";
+import { idOf, openEmbeddedPlace, openPlace, type Place, SHOP, shop } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -717,6 +717,25 @@ describe("doctor on PostgreSQL", () => {
     expect(await number(`SELECT sum(change)::text FROM precast.entry_counts WHERE ${OF_LOGS}`)).toBe(
       await number(`SELECT count(*)::text FROM precast.entries WHERE ${OF_LOGS}`),
     );
+  });
+
+  test("says in which fields filters and sorts take a number for another", async () => {
+    const set = (id: number, price: string) =>
+      `UPDATE precast.entries SET data = data || '{"price": ${price}}' WHERE id = '${idOf(id)}' AND data ? 'price';`;
+    // The category of an entry is a long text, which no number is.
+    const texts = "UPDATE precast.fields SET type = 'number' WHERE name = 'category';";
+    const found = async () => (await examine(place)).findings.filter(({ check }) => check === "numbers");
+    await store.database.execute(set(1, "9007199254740993") + set(2, "1234567.50000000000") + texts);
+    expect(await found()).toEqual([
+      expect.objectContaining({ kind: "information", subject: `${SHOP}/posts: price: long numbers` }),
+    ]);
+    expect((await found())[0]?.problem).toMatch(
+      /^1 entry has .* they take 9007199254740993 for 9007199254740992\. Answers /,
+    );
+    await store.database.execute(set(2, "1e-400"));
+    expect((await found())[0]?.problem).toMatch(/^2 entries have .* they take 0\.0{58}… for 0\. /);
+    await place.import(shop());
+    expect(await found()).toEqual([]);
   });
 });
 
