@@ -86,7 +86,7 @@ export function isLocalAddress(address: string): boolean {
 
 /** Whether the addresses of media can be formed from it: file names are appended, so it has no `?` and no `#`. */
 export function isMediaBaseUrl(address: string): boolean {
-  return /^https?:\/\/[^/\s?#][^\s?#]*$/.test(address) && URL.canParse(address);
+  return /^https?:\/\/[^/\s\p{Cc}?#][^\s\p{Cc}?#]*$/u.test(address) && URL.canParse(address);
 }
 
 export function isTimestamp(name: string): name is Timestamp {

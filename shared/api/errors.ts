@@ -162,8 +162,24 @@ export function badFilter(type: ContentType, field: string | null, parameter: st
   return refuse("INVALID_FILTER", `${fault} ${names}`, parameter);
 }
 
+/** What other APIs call the operators, in small letters alone. */
+const OTHER_OPERATORS: ReadonlyMap<string, string> = new Map([
+  ...["equals", "equal", "is", "exact"].map((name) => [name, "eq"] as const),
+  ...["ne", "not", "noteq", "notequals", "notequal", "isnot"].map((name) => [name, "neq"] as const),
+  ...["greaterthan", "after", "above"].map((name) => [name, "gt"] as const),
+  ...["ge", "min", "from", "since"].map((name) => [name, "gte"] as const),
+  ...["lessthan", "before", "below"].map((name) => [name, "lt"] as const),
+  ...["le", "max", "to", "until"].map((name) => [name, "lte"] as const),
+  ...["ilike", "icontains", "includes", "has", "match"].map((name) => [name, "contains"] as const),
+  ...["prefix", "beginswith", "istartswith"].map((name) => [name, "starts_with"] as const),
+  ...["any", "anyof", "oneof"].map((name) => [name, "in"] as const),
+  ...["notin", "noneof"].map((name) => [name, "nin"] as const),
+]);
+
 export function badOperator(operators: readonly string[], operator: string, parameter: string): Refusal {
-  const fault = `${quote(operator)} is no filter operator.${suggest(operator, operators)}`;
+  const other = OTHER_OPERATORS.get(operator.toLowerCase().replace(/[^a-z]/g, ""));
+  const meant = other === undefined ? suggest(operator, operators) : ` Did you mean ${other}?`;
+  const fault = `${quote(operator)} is no filter operator.${meant}`;
   return refuse("INVALID_OPERATOR", `${fault} Operators: ${operators.join(", ")}.`, parameter);
 }
 
@@ -174,10 +190,8 @@ export function badSort(type: ContentType, sort: string): Refusal {
   const allowed = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
   const rule = `sort is one field, with a leading '-' for descending order, of at most ${MAX_SORT_LENGTH} characters.`;
   const field = sort.replace(/^-/, "");
-  const fault =
-    field === "" || field.includes(",") || sort.length > MAX_SORT_LENGTH
-      ? rule
-      : describeMiss(type, field, "sortable", allowed);
+  const isName = /^\w+$/.test(field) && sort.length <= MAX_SORT_LENGTH;
+  const fault = isName ? describeMiss(type, field, "sortable", allowed) : rule;
   return refuse("INVALID_SORT", `${fault} Sortable fields of '${type.slug}': ${allowed.join(", ")}.`, "sort");
 }
 

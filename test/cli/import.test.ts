@@ -318,6 +318,11 @@ const REFUSED: [string, () => Files, string][] = [
     { ...APP, media_base_url: "https://a/b#c" },
     '"media_base_url" must be',
   ),
+  refusedApp(
+    "a media address with a control character",
+    { ...APP, media_base_url: "https://a/\u0001" },
+    '"media_base_url" must be an absolute http or https address without ? and #, not "https://a/\\u0001"',
+  ),
   refusedApp("a media address with the scheme ftp", { ...APP, media_base_url: "ftp://a" }, '"media_base_url" must be'),
   refusedApp(
     "a media address with an impossible port",

@@ -94,6 +94,13 @@ describe("apps, types and fields", () => {
       "UPDATE precast.apps SET media_base_url = 'media'",
       "apps_media_base_url_check",
     ],
+    ...["?", "#", " ", "\u0001", "\u009f", "\u00a0", "\u3000", "\ufeff", "\n"].map(
+      (character): [string, string, string] => [
+        `a media address with ${JSON.stringify(character)}`,
+        `UPDATE precast.apps SET media_base_url = 'https://media.example.com/a${character}b'`,
+        "media_base_url_has_no_query_fragment_blank_or_control",
+      ],
+    ),
     ["a slug in upper case", setType("slug = 'Posts'"), "content_types_slug_check"],
     ["a slug of 65 characters", setType(`slug = '${"s".repeat(65)}'`), "content_types_slug_check"],
     ["a per_page of 0", setType("per_page = 0"), "content_types_per_page_check"],

@@ -9,7 +9,7 @@ import { type DatabaseTraits, missingRequirement, readTraits } from "../../cli/c
 import { openDatabase } from "../../cli/database.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { findMigrations, migrate } from "../../shared/schema/migrate.ts";
+import { findMigrations, migrate, readMigration } from "../../shared/schema/migrate.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { ENGINES, MEDIA, openStore } from "../support/site.ts";
@@ -75,6 +75,25 @@ test("fields with the same position are ordered by the bytes of their names, in 
       SELECT id, field, 0, 'text' FROM precast.content_types, unnest('{${names}}'::text[]) AS field`);
   const app = await readApp(database, "words", { mediaBaseUrl: MEDIA });
   expect(app?.types[0]?.fields.map(({ name }) => name)).toEqual([...names].sort());
+  await database.close();
+  await dropDatabase(url);
+});
+
+test("an app whose media address is refused by now stays as it is, until it is written", async () => {
+  const url = await createDatabase(inject("postgresUrl"), "older");
+  const database = await openDatabase({ ...OPTIONS, url });
+  const address = "https://media.example.com/?file=";
+  const latest = "0014_media_address.sql";
+  await database.execute("CREATE SCHEMA precast; CREATE TABLE precast.migrations (name text, applied_at timestamptz)");
+  for (const name of (await findMigrations()).filter((one) => one < latest)) {
+    await database.execute(readMigration(name));
+    await database.query(sql("INSERT INTO precast.migrations (name) VALUES ($1)", [name]));
+  }
+  await database.execute(`INSERT INTO precast.apps (key, media_base_url) VALUES ('old', '${address}')`);
+  expect(await migrate(database)).toContain(latest);
+  expect(await database.query(sql("SELECT media_base_url FROM precast.apps"))).toEqual([[address]]);
+  await expect(database.execute("UPDATE precast.apps SET name = 'Old'")).rejects.toThrow("media_base_url_has_no_query");
+  await database.execute("UPDATE precast.apps SET name = 'Old', media_base_url = 'https://media.example.com'");
   await database.close();
   await dropDatabase(url);
 });
