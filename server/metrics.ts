@@ -19,6 +19,10 @@ export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** In seconds, up to a little more than the limit of a live query (5 seconds). */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5];
+/** Gauges of the library with the suffix of counters. They are the sums of others, which stay. */
+const MISNAMED = ["nodejs_active_handles_total", "nodejs_active_requests_total", "nodejs_active_resources_total"];
+/** Metrics of the library that are no amounts: of several processes, the library would add them up or leave them out. */
+const LIMITS = { process_max_fds: "max", process_start_time_seconds: "min" };
 /** Statuses whose durations say nothing about live answers: 499 (client gone) and 503 (refused). */
 const NOT_LIVE = [499, 503];
 
@@ -26,6 +30,9 @@ const NOT_LIVE = [499, 503];
 export function openMetrics(droppedLines: () => number): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  for (const name of MISNAMED) registry.removeSingleMetric(PREFIX + name);
+  for (const [name, aggregator] of Object.entries(LIMITS))
+    Object.assign(registry.getSingleMetric(PREFIX + name) ?? {}, { aggregator });
   // In a worker, this registry is reported whenever the first process asks.
   AggregatorRegistry.setRegistries(registry);
   const workers = new AggregatorRegistry();
@@ -121,6 +128,12 @@ const GAUGES = {
   ledgerPending: ["ledger_pending_requests", "Counted requests that are not in the database yet", "sum"],
   ledgerLag: ["ledger_lag_seconds", "Age of the oldest count that is not in the database yet", "max"],
   treeAge: ["tree_age_seconds", "Time since the last build of the tree", "max"],
+  treeBehind: [
+    "tree_behind_changes",
+    "Changes of entries and types that are in the database and not in the tree, at most 10,000 of each type",
+    "max",
+  ],
+  treeBehindTime: ["tree_behind_seconds", "Time since a scrape has first seen the oldest of these changes", "max"],
   cacheBytes: ["cache_bytes", "Bytes of memory used by kept answers of the tree", "sum"],
   cacheEntries: ["cache_entries", "Answers of the tree that are kept in memory", "sum"],
   logDropped: [

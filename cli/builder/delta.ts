@@ -62,12 +62,12 @@ const MAX_UPDATED_ENTRIES = 2_000;
 const ALWAYS_UPDATED_ENTRIES = 20;
 
 /**
- * SQL condition: the row was written by a transaction that the snapshot `$2` did not see. The first comparison can use
+ * SQL condition: the row was written by a transaction that the snapshot did not see. The first comparison can use
  * an index. The last one excludes transaction IDs that this server has not assigned yet: such rows come from the dump
  * of a server with higher IDs.
  */
-function unseenSql(column: string): string {
-  return `${column} >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(${column}, $2::pg_snapshot)
+function unseenSql(column: string, snapshot = "$2::pg_snapshot"): string {
+  return `${column} >= pg_snapshot_xmin(${snapshot}) AND NOT pg_visible_in_snapshot(${column}, ${snapshot})
   AND ${column} < pg_snapshot_xmax(pg_current_snapshot())`;
 }
 
@@ -256,4 +256,27 @@ async function findRedefined(
     return JSON.stringify(old) !== JSON.stringify(fresh);
   });
   return app?.name === before.name && app.media_base_url === before.media_base_url ? types : [key, ...types];
+}
+
+/** Changes of each type that are counted at most: counting a new import of a million would take seconds. */
+const MOST_COUNTED = 10_000;
+
+/** Number of entries and types that were changed or removed since the builds; null when no app is from this database. */
+export async function countUnbuilt(session: Session, states: readonly TreeState[]): Promise<number | null> {
+  const source = await readSource(session);
+  const known = states.filter((state) => isFromSource(source, state));
+  if (known.length === 0) return null;
+  const count = (table: string, column: string) =>
+    `(SELECT count(*) FROM (SELECT FROM precast.${table} AS one WHERE one.content_type_id = type.id
+   AND ${unseenSql(`one.${column}`, "built.snapshot")} LIMIT ${MOST_COUNTED}) AS counted)`;
+  const [row] = await session.query(
+    sql(
+      `SELECT sum(${count("entries", "changed_in")} + ${count("removals", "removed_in")}
+  + (${unseenSql("type.begun_in", "built.snapshot")})::int)::text
+FROM unnest($1::text[], $2::pg_snapshot[]) AS built (key, snapshot) JOIN precast.apps AS app ON app.key = built.key
+JOIN precast.content_types AS type ON type.app_id = app.id AND type.published`,
+      [known.map(({ app }) => app.key), known.map(({ snapshot }) => snapshot)],
+    ),
+  );
+  return Number(row?.[0] ?? 0);
 }

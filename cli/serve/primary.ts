@@ -101,11 +101,12 @@ type Monitoring = { readonly admin: Admin; readonly metrics: Metrics };
  * Opens the admin port, whose code is imported only when one is set; null when none is. It listens before the API does,
  * so that health checks are answered from the start.
  */
-async function openMonitoring(process: Process, { database, replicas }: Databases): Promise<Monitoring | null> {
+async function openMonitoring(process: Process, databases: Databases): Promise<Monitoring | null> {
+  const { database, replicas } = databases;
   const { settings, log } = process;
   const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
   if (port === null) return null;
-  const metrics = await openOwnMetrics(process);
+  const metrics = await openOwnMetrics(process, databases);
   const { openAdmin } = await import("../../server/admin.ts");
   const replicaHealth = () => replicas.all.map(({ status }) => readHealth(status()));
   const admin = await openAdmin({

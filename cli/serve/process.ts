@@ -2,11 +2,14 @@
 import { leavePrimary, sendToPrimary, waitForStop } from "../../server/cluster.ts";
 import { LIMITS, type Listening, shareLimit } from "../../server/http/listen.ts";
 import type { Log } from "../../server/log.ts";
-import type { Metrics } from "../../server/metrics.ts";
+import type { Gauges, Metrics } from "../../server/metrics.ts";
 import { openReplicas, type Replicas } from "../../server/replicas.ts";
 import { openSite } from "../../server/serve.ts";
+import { openAttempts, shareRunning } from "../../shared/async.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/errors.ts";
+import { appsOfTree } from "../../shared/tree.ts";
 import { type Context, DONE, FAILED } from "../command.ts";
 import { databaseOptions, openDatabase, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../errors.ts";
@@ -76,12 +79,51 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
 }
 
 /** Their code is imported on demand, because metrics are gathered only with an admin port. */
-export async function openOwnMetrics({ context, settings, log }: Process): Promise<Metrics> {
+export async function openOwnMetrics(process: Process, { database }: Databases): Promise<Metrics> {
   const { openMetrics } = await import("../../server/metrics.ts");
-  const { readTreeAge } = await import("../../server/admin.ts");
-  const metrics = openMetrics(log.dropped);
-  metrics.addGauges({ treeAge: () => readTreeAge(settings.out, context.now()) });
+  const metrics = openMetrics(process.log.dropped);
+  metrics.addGauges(await openDelay(process, database));
   return metrics;
+}
+
+/** Milliseconds that a scrape waits for the database. */
+const SCRAPE_WAIT = 1_000;
+
+/** How far the tree is behind the database; not reported without a tree of this database, or while it does not answer. */
+async function openDelay({ context, settings, log }: Process, database: Database): Promise<Gauges> {
+  const { countUnbuilt } = await import("../builder/delta.ts");
+  const { readTreeAge } = await import("../../server/admin.ts");
+  const { out } = settings;
+  const treeAge = () => readTreeAge(out, context.now());
+  const attempt = openAttempts((error) => {
+    if (!(error instanceof DatabaseFault)) log.error(error);
+  });
+  let firstSeen: number | null = null;
+
+  const count = async () => {
+    const states = appsOfTree(out).flatMap(({ state }) => (state === null ? [] : [state]));
+    let changes: number | null = null;
+    if (states.length > 0)
+      await attempt("count", async () => {
+        changes = await countUnbuilt(database, states);
+      });
+    if (changes !== null) firstSeen = changes === 0 ? null : (firstSeen ?? performance.now());
+    return changes;
+  };
+  // Both gauges ask at the same time.
+  const changes = shareRunning(() => Promise.race([count(), giveUp()]));
+
+  /** What is not built now came after the last build. */
+  const seconds = async () => {
+    if ((await changes()) === null) return null;
+    const seen = firstSeen === null ? 0 : (performance.now() - firstSeen) / 1_000;
+    return Math.min(seen, (await treeAge()) ?? seen);
+  };
+  return { treeAge, treeBehind: changes, treeBehindTime: seconds };
+}
+
+function giveUp(): Promise<null> {
+  return new Promise((resolve) => setTimeout(resolve, SCRAPE_WAIT, null).unref());
 }
 
 // One of several processes of a server: answers requests, and reports only to the first process.
@@ -92,7 +134,7 @@ export async function serveAsWorker(process: Process): Promise<number> {
   const settings = shareOfWorker(process.settings);
   try {
     await withDatabases(settings, async (databases) => {
-      const metrics = settings.adminPort === null ? null : await openOwnMetrics(process);
+      const metrics = settings.adminPort === null ? null : await openOwnMetrics(process, databases);
       const { url, stop: end } = await openOwnSite({ ...process, settings }, databases, metrics);
       await sendToPrimary({ kind: "listening", url });
       await stop;

@@ -1,14 +1,17 @@
 /** The metrics for Prometheus: well formed, correct, and with a bounded number of series. */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { openPlace, type Place, type RunningServer, SHOP, shop } from "../support/cli.ts";
+import { findProgram } from "../support/edge-program.ts";
 import { type Family, readExposition } from "../support/exposition.ts";
 import { ask, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
+/** Debian's package `prometheus` has it. */
+const PROMTOOL = findProgram("promtool");
 const CLUSTER = fileURLToPath(new URL("../support/metrics-worker.mjs", import.meta.url));
 
 /** The value of one series; undefined where there is none. */
@@ -57,10 +60,7 @@ describe("the metrics of one server", () => {
     for (const [name, { type, help }] of families) {
       expect(name).toMatch(/^precast_/);
       expect(help).not.toBe("");
-      // Not all metrics of the client library itself follow this convention.
-      if (!name.startsWith("precast_nodejs_")) {
-        expect([name, type === "counter"]).toEqual([name, name.endsWith("_total")]);
-      }
+      expect([name, type === "counter"]).toEqual([name, name.endsWith("_total")]);
     }
     for (const name of [
       "process_resident_memory_bytes",
@@ -120,6 +120,39 @@ describe("the metrics of one server", () => {
     expect(after).toBeLessThanOrEqual((Date.now() - built) / 1_000);
     expect(after).toBeLessThan(aged + (Date.now() - built) / 1_000);
   });
+
+  test("what is changed and not built is counted, with the time since it was first seen", async () => {
+    const behind = async () => {
+      const families = await scrape();
+      const [changes, seconds] = ["changes", "seconds"].map((unit) =>
+        seriesOf(families, `precast_tree_behind_${unit}`),
+      );
+      return { changes, seconds };
+    };
+    await place.build();
+    expect(await behind()).toEqual({ changes: 0, seconds: 0 });
+    await store.database.execute("UPDATE precast.entries SET updated_at = now() WHERE id::text LIKE '%1'");
+    await store.database.execute("DELETE FROM precast.entries WHERE id::text LIKE '%3'");
+    const first = await behind();
+    expect(first.changes).toBeGreaterThanOrEqual(3);
+    const status = await place.json<{ apps: { tree: { changed: number; removed: number } }[] }>("status");
+    const { changed = 0, removed = 0 } = status.apps[0]?.tree ?? {};
+    expect(first.changes).toBe(changed + removed);
+    await until("them to grow old", async () => ((await behind()).seconds ?? 0) > (first.seconds ?? 0));
+    await place.build();
+    expect(await behind()).toEqual({ changes: 0, seconds: 0 });
+  });
+
+  test.skipIf(PROMTOOL === null)(
+    `promtool has nothing to say${PROMTOOL === null ? " (it is not installed)" : ""}`,
+    async () => {
+      const { status, stdout, stderr } = spawnSync(PROMTOOL as string, ["check", "metrics"], {
+        input: await (await fetch(`${admin}/metrics`)).text(),
+        encoding: "utf8",
+      });
+      expect([status, stdout, stderr]).toEqual([0, "", ""]);
+    },
+  );
 
   test("connections are counted", async () => {
     const families = await scrape();
@@ -197,6 +230,9 @@ describe("the metrics of several workers", () => {
     expect(seriesOf(both, "precast_ledger_lag_seconds")).toBe(2);
     expect(seriesOf(both, "precast_tree_age_seconds")).toBe(5);
     expect(seriesOf(both, "precast_database_up")).toBe(0);
+    expect(seriesOf(both, "precast_process_max_fds")).toBe(Number(told.find((one) => "fds" in one)?.fds));
+    const started = seriesOf(both, "precast_process_start_time_seconds") ?? 0;
+    expect(Math.abs(started - Date.now() / 1_000)).toBeLessThan(3_600);
 
     order("kill 2");
     await until("its end", () => isTold("exit", 2));

@@ -16,6 +16,7 @@ const count = (metrics, status, times, source = "tree") => {
 
 if (cluster.isPrimary) {
   const own = openMetrics(() => 0);
+  say({ fds: /precast_process_max_fds (\d+)/.exec(await own.text())[1] });
   cluster.on("message", ({ id }, message) => message === "ready" && say({ ready: id }));
   cluster.on("exit", ({ id }) => say({ exit: id }));
   createInterface({ input: process.stdin }).on("line", async (line) => {
