@@ -48,8 +48,12 @@ function layTextsBeside(_options, files) {
 function collectLicences(modules) {
   const names = modules.flatMap((path) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
   const texts = [...new Set(names)].sort().map((name) => {
-    const file = readdirSync(`node_modules/${name}`).find((file) => /^licen[cs]e/i.test(file));
-    return `${name}\n\n${readFileSync(`node_modules/${name}/${file}`, "utf8").trim()}\n`;
+    const folder = `node_modules/${name}`;
+    const file = readdirSync(folder).find((file) => /^licen[cs]e/i.test(file));
+    // Some packages only name their licence.
+    const { license, homepage } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+    const text = file === undefined ? `${license} ${homepage ?? ""}` : readFileSync(`${folder}/${file}`, "utf8");
+    return `${name}\n\n${text.trim()}\n`;
   });
   return texts.join(`\n${"-".repeat(80)}\n\n`);
 }

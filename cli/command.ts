@@ -28,8 +28,11 @@ export type Command = {
    */
   readonly argument: string | null;
   readonly settings: readonly SettingName[];
-  /** Whether the command creates an embedded database that is not there, or uses none. Any other needs one. */
-  readonly database?: "created" | "unused";
+  /**
+   * Whether the command creates an embedded database that is not there, or uses none, whatever its argument or when it
+   * has one. Any other needs one.
+   */
+  readonly database?: "created" | "unused" | "unused with an argument";
   readonly examples: readonly string[];
   /** What its help says below the options. */
   readonly details?: () => string;

@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   status: async () => (await import("./commands/status.ts")).statusCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   edge: async () => (await import("./commands/edge.ts")).edgeCommand,
+  types: async () => (await import("./commands/types.ts")).typesCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 
@@ -82,7 +83,9 @@ async function runCommand({ command, flags, argument }: Asked, surroundings: Sur
     const settings = readSettings(names, flags, env);
     debug = settings.debug;
     secrets = secretsIn(names, settings);
-    if (command.database !== "unused") {
+    const isUnused =
+      command.database === "unused" || (command.database === "unused with an argument" && argument !== "");
+    if (!isUnused) {
       const isAsked = flags.dataDir !== undefined || Boolean(env.PRECAST_DATA_DIR);
       refuseUnmeantDatabase(settings, { creates: command.database === "created", isAsked, isRunner: Boolean(env.CI) });
     }

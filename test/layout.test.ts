@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\//],
   [/^server\//],
   [/^cli\/(command|database|errors|progress|secrets|terminal|usage)\.ts$/],
-  [/^cli\/(builder|edge|explain|import)\//],
+  [/^cli\/(builder|edge|explain|import|types)\//],
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/(commands|serve)\//],
   [/^cli\/(program|main)\.ts$/],
@@ -105,7 +105,9 @@ describe("the layout", () => {
     ["fast-glob", ["shared/files.ts"]],
     [
       "fs-extra/esm",
-      ["builder/remote", "builder/stage", "deploy/restore", "deploy/target"].map((name) => `cli/${name}.ts`),
+      ["builder/remote", "builder/stage", "commands/types", "deploy/restore", "deploy/target"].map(
+        (name) => `cli/${name}.ts`,
+      ),
     ],
     ["h3", ["server/admin.ts", "server/app.ts"]],
     ["listhen", ["server/http/listen.ts"]],
@@ -113,6 +115,7 @@ describe("the layout", () => {
     ["negotiator", ["server/http/encode.ts"]],
     ["pino", ["server/log.ts"]],
     ["prom-client", ["server/metrics.ts"]],
+    ["quicktype-core", ["cli/types/quicktype.ts"]],
     [
       "zod",
       [

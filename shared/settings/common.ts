@@ -109,3 +109,21 @@ export const EDGE = {
     () => optional(folder()),
   ),
 } as const;
+
+export const TYPES_LANGUAGES = ["ts", "json-schema", "swift", "kotlin", "dart"] as const;
+export type TypesLanguage = (typeof TYPES_LANGUAGES)[number];
+
+/** Settings of `precast types`. */
+export const TYPES = {
+  lang: setting("--lang <language>", `${TYPES_LANGUAGES.join(", ")}; ts (TypeScript) by default`, () =>
+    z.enum(TYPES_LANGUAGES, `must be one of ${TYPES_LANGUAGES.join(", ")}`).default("ts"),
+  ),
+  values: setting("--values", "make select fields unions of the values that entries have", () => flag()),
+  typesFile: setting(
+    "--write <file>",
+    "write the types into this file instead of printing them",
+    () => optional(folder()),
+    "PRECAST_TYPES_FILE",
+  ),
+  check: setting("--check", "compare the file of --write with what would be written, and write nothing", () => flag()),
+} as const;

@@ -39,6 +39,7 @@ const COMMANDS = [
   "status",
   "doctor",
   "edge",
+  "types",
   "usage",
 ];
 /** `deploy` and `edge` read only the tree. */
@@ -110,6 +111,7 @@ const OWN: Record<string, string[]> = {
   status: [],
   doctor: ["--fix", "--connections", "--workers"],
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
+  types: ["--app", "--lang", "--values", "--write", "--check"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
@@ -466,6 +468,7 @@ describe("on PostgreSQL", () => {
     "verify",
     "status",
     "doctor",
+    `types --app ${SHOP}`,
     "usage",
   ];
   /** What `serve` prints from its start to its end. */
@@ -516,7 +519,7 @@ describe("on PostgreSQL", () => {
   });
 
   test("--quiet prints only results", async () => {
-    const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
+    const results = ["explain", "verify", "status", "doctor", "edge", "types", "usage"];
     for (const line of [...lines(), "edge"]) {
       const { code, stdout, stderr } = await place.call(`${line} --quiet`);
       const isResult = results.includes(line.split(" ")[0] ?? "");
@@ -940,7 +943,17 @@ describe("on the embedded database", () => {
   });
   afterAll(() => place.close());
 
-  const READING = ["build", "watch", "serve --port 0", "verify", "status", "usage", "doctor", "explain /x --app a"];
+  const READING = [
+    "build",
+    "watch",
+    "serve --port 0",
+    "verify",
+    "status",
+    "usage",
+    "doctor",
+    "types",
+    "explain /x --app a",
+  ];
 
   test.each(READING)("%s creates no database, and says how to name or make one", async (line) => {
     expect(await place.call(line, { PRECAST_OUT: "tree" })).toEqual({

@@ -1,0 +1,54 @@
+/** `precast types`: writes the types of an app's answers for the languages in which apps are written. */
+import { existsSync, readFileSync } from "node:fs";
+import { outputFileSync } from "fs-extra/esm";
+import type { TypesLanguage } from "../../shared/settings/common.ts";
+import { DIFFERENT, DONE, defineCommand } from "../command.ts";
+import { writeJsonSchema } from "../types/json-schema.ts";
+import { nameTypes } from "../types/names.ts";
+import { readSource, type Source } from "../types/source.ts";
+import { writeTypeScript } from "../types/typescript.ts";
+
+export const typesCommand = defineCommand({
+  name: "types",
+  describes:
+    "write the types of an app's answers, from the database, a bundle or a tree; exit code 2 when --check finds old ones",
+  argument: "[folder]",
+  database: "unused with an argument",
+  settings: ["app", "lang", "values", "typesFile", "check"],
+  examples: [
+    "precast types --app atlas --write src/atlas.ts",
+    "precast types export/blog --lang json-schema > blog.schema.json",
+    "precast types --write src/atlas.ts --check",
+  ],
+  run: async ({ terminal }, settings, folder) => {
+    const { lang, typesFile: file, check } = settings;
+    const source = await readSource(folder, settings);
+    const text = await writeTypes(source, lang);
+    const report = { app: source.app.key, language: lang, file };
+    if (file === null) {
+      terminal.result(text.trimEnd(), { ...report, text });
+      return DONE;
+    }
+    const isCurrent = existsSync(file) && readFileSync(file, "utf8") === text;
+    if (check) {
+      const remedy = `Run \`precast types\` without --check, and commit ${file}.`;
+      terminal.result(isCurrent ? `${file} is current.` : `${file} is out of date. ${remedy}`, {
+        ...report,
+        current: isCurrent,
+      });
+      return isCurrent ? DONE : DIFFERENT;
+    }
+    if (!isCurrent) outputFileSync(file, text);
+    terminal.result(isCurrent ? `${file} was current.` : `Wrote ${file}.`, { ...report, written: !isCurrent });
+    return DONE;
+  },
+});
+
+async function writeTypes({ app, values }: Source, language: TypesLanguage): Promise<string> {
+  const named = nameTypes(app);
+  if (language === "ts") return writeTypeScript(named, values);
+  const schema = writeJsonSchema(named, values);
+  if (language === "json-schema") return schema;
+  // Loaded only where it is needed: it takes longer to load than all the rest.
+  return (await import("../types/quicktype.ts")).writeLanguage(language, schema);
+}
