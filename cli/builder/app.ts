@@ -11,6 +11,7 @@ import { countTypeFiles, overviewAnswers, typeAnswers } from "./answers.ts";
 import { openBuiltTree } from "./built.ts";
 import { type BuildMode, readDeltas } from "./delta.ts";
 import type { RemoteFiles } from "./remote.ts";
+import { measureType, type Part } from "./size.ts";
 import type { StagedApp } from "./stage.ts";
 import { planUpdate } from "./update.ts";
 
@@ -27,6 +28,8 @@ type Plan = {
   readonly files: number;
   /** False when the app's files and state are up to date. */
   readonly isOutdated: boolean;
+  /** What the tree of the app will consist of. */
+  readonly parts: readonly Part[];
   /** Stages the files. Resolves with the number of entries by type slug. */
   readonly run: (staged: StagedApp) => Promise<ReadonlyMap<string, number>>;
 };
@@ -36,6 +39,7 @@ type TypePlan = {
   readonly slug: string;
   readonly total: number;
   readonly files: number;
+  readonly parts: readonly Part[];
   readonly run: (staged: StagedApp, putPaths: PutPaths | null) => Promise<void>;
 };
 
@@ -46,6 +50,8 @@ type Planned = {
   readonly remote: RemoteFiles;
   /** Counts the files of types that are rebuilt, which takes queries. */
   readonly count: boolean;
+  /** Bytes up to which the size of a type need not be known better. */
+  readonly enough: number;
 };
 
 /** `counts` holds the numbers of entries by type slug, if the app is built in full. */
@@ -74,7 +80,8 @@ async function planFull(session: Session, planned: Planned, counts: ReadonlyMap<
     if (putPaths !== null) await removeOthers(staged, planned, "", putPaths);
     return counts;
   };
-  return { files: sumFiles(types) + app.types.length + 1, isOutdated: true, run };
+  const parts = types.flatMap((type) => type.parts);
+  return { files: sumFiles(types) + app.types.length + 1, isOutdated: true, parts, run };
 }
 
 async function planChanges(session: Session, planned: Planned, state: TreeState): Promise<Plan> {
@@ -104,7 +111,10 @@ async function planChanges(session: Session, planned: Planned, state: TreeState)
     }
     return counts;
   };
-  return { files: sumFiles(types) + (isOutdated ? app.types.length + 1 : 0), isOutdated, run };
+  const parts = types.flatMap((type) => type.parts);
+  const rest = Math.max(0, state.bytes - parts.reduce((sum, { bytes }) => sum + bytes, 0));
+  const files = sumFiles(types) + (isOutdated ? app.types.length + 1 : 0);
+  return { files, isOutdated, parts: [...parts, { bytes: rest, name: `what ${app.key} has already` }], run };
 }
 
 function sumFiles(types: readonly TypePlan[]): number {
@@ -128,7 +138,7 @@ async function planRebuild(session: Session, planned: Planned, type: ContentType
 
 async function planWholeType(
   session: Session,
-  { app, count }: Planned,
+  { app, count, enough }: Planned,
   type: ContentType,
   total: number,
   compare: boolean,
@@ -138,7 +148,7 @@ async function planWholeType(
     for await (const answers of typeAnswers(session, app, type, total))
       await staged.put(answers, compare, putPaths?.add);
   };
-  return { slug: type.slug, total, files, run };
+  return { slug: type.slug, total, files, parts: await measureType(session, app, type, enough), run };
 }
 
 async function planTypeUpdate(
@@ -150,11 +160,11 @@ async function planTypeUpdate(
 ): Promise<TypePlan> {
   const built = openBuiltTree(out, app.key, remote.fetchFiles);
   const before = state.counts[type.slug] ?? 0;
-  const { total, files, rewrites } = await planUpdate(session, app, type, built, ids, before);
+  const { total, files, parts, rewrites } = await planUpdate(session, app, type, built, ids, before);
   const run = async (staged: StagedApp) => {
     for await (const some of rewrites()) await staged.put(some, true);
   };
-  return { slug: type.slug, total, files, run };
+  return { slug: type.slug, total, files, parts, run };
 }
 
 /** Removes the files for which no answer was put. `below` is a folder of the app, or "" for all of it. */

@@ -2,15 +2,13 @@
  * Builds the tree: reads one snapshot of the database, writes the files that differ to a stage beside the tree, and
  * moves them into the tree when all are there.
  */
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { nameFolder, segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { isForbidden, isReadOnly } from "../../shared/database/errors.ts";
 import { takeLock } from "../../shared/lock.ts";
-import { sql } from "../../shared/sql/query.ts";
+import { DEFAULT_MAX_SIZE } from "../../shared/settings/common.ts";
 import { appCountsQuery, unaddressedMediaQuery } from "../../shared/sql/tree.ts";
 import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp, UNRECORDED } from "../../shared/tree.ts";
 import type { Context } from "../command.ts";
@@ -19,8 +17,10 @@ import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
 import { type BuildIds, chooseMode, findLinkedFolders, isFromSource, readSource, type Source } from "./delta.ts";
 import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree } from "./publish.ts";
+import { chooseBuildIds, recordBuild } from "./record.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
 import { type AppReport, describeUnaddressed, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
+import { refuseTooLarge } from "./size.ts";
 import { openStage, removeStage, type Stage } from "./stage.ts";
 
 /** Number of files done, number of files in all, and size of the files done in bytes. */
@@ -34,6 +34,8 @@ export type BuildOptions = AppDefaults & {
   readonly full: boolean;
   readonly dryRun: boolean;
   readonly now: () => Date;
+  /** Gigabytes that the tree may have; DEFAULT_MAX_SIZE when it is left out. */
+  readonly maxSize?: number;
   /** Called for each file that is processed. Leave it out when progress is not shown: this saves counting first. */
   readonly onProgress?: (progress: FileProgress) => void;
   readonly onChange?: (change: Change) => void;
@@ -121,6 +123,10 @@ async function buildOnce(
       const gone = findGone(all, treeApps, options.apps, source);
       const chosen = chooseApps(all, options.apps?.filter((key) => !gone.includes(key)) ?? null);
       const plans = await planApps(session, chosen, source, fullReason, { ...options, remote });
+      refuseTooLarge(
+        plans.flatMap((plan) => plan.parts),
+        maxBytes(options),
+      );
       progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
       const finish: ((mark: string) => AppReport)[] = [];
       for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, options));
@@ -150,44 +156,6 @@ async function buildOnce(
   } finally {
     await stage.close();
   }
-}
-
-/** Chooses the UUIDs with which the database records a build: of the tree, of this build and of earlier builds. */
-function chooseBuildIds(treeApps: readonly TreeApp[]): BuildIds {
-  const states = treeApps.flatMap(({ state }) => state ?? []);
-  const earlierMarks = [...new Set(states.map(({ mark }) => mark))].filter((mark) => mark !== UNRECORDED);
-  return { tree: states[0]?.tree ?? randomUUID(), mark: randomUUID(), earlierMarks };
-}
-
-/**
- * Records the mark of a build in the database, and adds up counts that writers have left in separate rows. When it
- * resolves, everything that the build has read, and then the mark, is on the database's disk. Otherwise a crash could
- * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
- * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
- *
- * Resolves with false when the role may not write: then the next build is full.
- */
-async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<boolean> {
-  try {
-    await database.transaction("write", async (session) => {
-      // A synchronous commit of a transaction that has written also flushes all earlier commits.
-      await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
-      await session.query(
-        sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
-      );
-      await session.query(sql("SELECT precast.fold_crowded()::text"));
-    });
-    return true;
-  } catch (error) {
-    if (!(isReadOnly(error) || isForbidden(error)) || (await isReplica(database))) throw error;
-    return false;
-  }
-}
-
-/** A replica may be behind what was built from its primary. */
-async function isReplica(database: Database): Promise<boolean> {
-  const [row] = await database.query(sql("SELECT pg_is_in_recovery()::text"));
-  return row?.[0] === "true";
 }
 
 class EmptyDatabaseError extends Error {
@@ -249,6 +217,10 @@ function countProgress(onProgress: BuildOptions["onProgress"]) {
   };
 }
 
+function maxBytes({ maxSize = DEFAULT_MAX_SIZE }: BuildOptions): number {
+  return maxSize * 1_000_000_000;
+}
+
 async function planApps(
   session: Session,
   apps: readonly App[],
@@ -261,9 +233,10 @@ async function planApps(
   const full = chosen.filter(({ mode }) => mode.mode === "full").map(({ app }) => app.key);
   const counts = await readCounts(session, full);
   const plans: AppPlan[] = [];
+  const enough = maxBytes(options) / apps.reduce((sum, { types }) => sum + types.length, 1);
   for (const { app, mode } of chosen) {
     const start = now();
-    const planned = { app, out, remote, count: options.onProgress !== undefined };
+    const planned = { app, out, remote, count: options.onProgress !== undefined, enough };
     const plan = await namingFile(app, () => planApp(session, planned, mode, counts.get(app.key)));
     plans.push({ ...plan, app, mode, start, seconds: (now().getTime() - start.getTime()) / 1_000 });
   }

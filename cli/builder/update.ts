@@ -13,6 +13,7 @@ import { entryAnswer } from "./answers.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, listIn, type Totals } from "./built.ts";
 import { countSortFiles, filterAnswers, firstPageItems, sortOrders } from "./lists.ts";
 import { findPlaces, planPages, type RewritePlan } from "./pages.ts";
+import { measureFilters, type Part } from "./size.ts";
 import type { Rewrite } from "./stage.ts";
 import { findTouched, readEntries, type Touched, type TouchedType } from "./touched.ts";
 
@@ -20,6 +21,7 @@ type UpdatePlan = {
   readonly total: number;
   /** Number of files that are processed. */
   readonly files: number;
+  readonly parts: readonly Part[];
   readonly rewrites: () => AsyncGenerator<Rewrite[]>;
 };
 
@@ -51,7 +53,7 @@ export async function planUpdate(
     yield touched.gone.map((id) => ({ address: { kind: "entry", slug: type.slug, id }, body: null }));
   }
   const files = touched.written.length + touched.gone.length + pages.files + firstPages.files;
-  return { total, files, rewrites };
+  return { total, files, parts: measureFilters(app, type, touched.facets, items), rewrites };
 }
 
 /** By how many entries the type has grown, found by comparison with the entry files of the tree. */

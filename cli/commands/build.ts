@@ -16,7 +16,7 @@ export const buildCommand = defineCommand({
   name: "build",
   describes: "write every free answer to the tree as a file; after the first build, only what has changed",
   argument: null,
-  settings: ["apps", "full", "dryRun", "state", ...STORE_SETTINGS],
+  settings: ["apps", "full", "dryRun", "maxSize", "state", ...STORE_SETTINGS],
   examples: [
     "precast build",
     "precast build --app atlas --out dist/content",

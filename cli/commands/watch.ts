@@ -13,7 +13,7 @@ export const watchCommand = defineCommand({
   name: "watch",
   describes: "build, and build again whenever content changes (with --json, one value for each build)",
   argument: null,
-  settings: ["apps"],
+  settings: ["apps", "maxSize"],
   examples: ["precast watch", "precast watch --app atlas", "precast watch --json"],
   run: async (context, settings) => {
     const { terminal, stopped } = context;
@@ -37,7 +37,7 @@ export const watchCommand = defineCommand({
 // Keeps the tree up to date and reports each build.
 
 type WatchOptions = {
-  readonly settings: Settings<CommonName | "apps">;
+  readonly settings: Settings<CommonName | "apps"> & Partial<Settings<"maxSize">>;
   /** Whether each build is a result of the command, to be printed with --json. */
   readonly results: boolean;
 };

@@ -62,6 +62,9 @@ export const COMMON = {
   debug: setting("--debug", "print the stack trace of an error", () => flag()),
 } as const;
 
+/** Gigabytes: a hundred times the tree of 100,000 entries, and less than most disks have. */
+export const DEFAULT_MAX_SIZE = 50;
+
 /** Settings that choose what a command does: for which apps and days, and how much. */
 export const CHOOSING = {
   apps: setting("--app <key...>", "only for these apps", () => optional(appKeys())),
@@ -74,6 +77,11 @@ export const CHOOSING = {
   prune: setting("--prune", "delete what the bundle no longer contains", () => flag()),
   dryRun: setting("--dry-run", "report what would change without changing anything", () => flag()),
   full: setting("--full", "recompute every answer", () => flag()),
+  maxSize: setting(
+    "--max-size <gigabytes>",
+    `refuse to build a tree that would be larger than this, ${DEFAULT_MAX_SIZE} GB by default`,
+    () => integer(1, 1_000_000).default(DEFAULT_MAX_SIZE),
+  ),
   fix: setting("--fix", "apply the safe recommendations, without blocking writers", () => flag()),
   watch: setting("--watch", "build the tree, and rebuild it whenever content changes", () => flag()),
   sample: setting("--sample <number>", "compute this many answers of each app, evenly spread, instead of all", () =>

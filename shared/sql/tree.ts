@@ -170,6 +170,35 @@ function wantedSql(column: Column, key: string): { join: string; test: string } 
   };
 }
 
+/** SQL of the bytes of an entry's values but rich text, as they are when nothing is compressed. */
+const SIZE = "pg_column_size(e.data || '{}'::jsonb)::bigint";
+
+/**
+ * The bytes of a type's published entries, those of their rich text as it is stored, the bytes of the largest entry, the
+ * number of entries, and the bytes where each counts once for each value that it has in one of the columns: one row.
+ */
+export function sizesQuery(appKey: string, type: ContentType, columns: readonly Column[]): Query {
+  const values = columns.map(({ name, multiple }) =>
+    multiple
+      ? `CASE jsonb_typeof(e.data -> '${name}') WHEN 'array' THEN jsonb_array_length(e.data -> '${name}') ELSE 0 END`
+      : "1",
+  );
+  const text = `WITH ${PUBLISHED_TYPE} SELECT coalesce(sum(size), 0)::text, coalesce(sum(rich), 0)::text,
+  coalesce(max(size), 0)::text, count(*)::text, coalesce(sum(size * places), 0)::text FROM (
+  SELECT ${SIZE} AS size, pg_column_size(e.rich) AS rich, ${["0", ...values].join(" + ")} AS places
+  FROM precast.entries AS e WHERE ${IS_PUBLISHED}) AS entry`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/** The bytes of the first pages of all values of a column, of `size` entries each, and the number of values: one row. */
+export function facetSizeQuery(appKey: string, type: ContentType, column: Column, size: number): Query {
+  const { key, elements } = keySql(column);
+  const text = `WITH ${PUBLISHED_TYPE} SELECT coalesce(sum(least(entries, ${size}) * bytes), 0)::bigint::text, count(*)::text FROM (
+  SELECT count(*) AS entries, avg(${SIZE}) AS bytes FROM precast.entries AS e ${elements}
+  WHERE ${IS_PUBLISHED} AND (${key})::text <> '' GROUP BY ${key}) AS facet`;
+  return { text, values: [appKey, type.slug] };
+}
+
 /** The number of values of a column that a filter can ask for, and the entries of the most frequent one: one row. */
 export function facetCountQuery(appKey: string, type: ContentType, column: Column): Query {
   const { key, elements } = keySql(column);

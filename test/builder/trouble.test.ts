@@ -534,6 +534,52 @@ FROM precast.content_types AS type, generate_series(1, ${entries});`);
   expect(ran).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(stdout) });
 });
 
+describe("a tree that would be too large", () => {
+  /** Entries of 1 MB with so many tags: each tag has a page with it. */
+  const books = (
+    entries: number,
+    tags: number,
+  ) => `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT type.id, gen_random_uuid(), 'published', '2026-01-01T00:00Z', jsonb_build_object('body', repeat('0123456789', 100000),
+  'tags', (SELECT jsonb_agg('tag' || tag) FROM generate_series(1, ${tags}) AS tag))
+FROM precast.content_types AS type, generate_series(1, ${entries}) WHERE slug = 'books'`;
+
+  const refusal = (gigabytes: string, tags: string) =>
+    new RegExp(
+      `^The tree would have about ${gigabytes} GB, more than --max-size \\(PRECAST_MAX_SIZE\\) allows, which is 1\\.0 GB\\. Nothing was written\\. .* GB of it are filters of shop: books by tags${tags}\\. .*\\n$`,
+    );
+
+  beforeEach(async () => {
+    await write(`INSERT INTO precast.content_types (app_id, slug) SELECT id, 'books' FROM precast.apps;
+INSERT INTO precast.fields (content_type_id, name, position, type, multiple)
+SELECT id, field.* FROM precast.content_types, (VALUES ('body', 1, 'text', false), ('tags', 2, 'select', true)) AS field
+WHERE slug = 'books';
+UPDATE precast.content_types SET per_page = 20, filterable_fields = '{tags}' WHERE slug = 'books'`);
+  });
+
+  test("is refused with the field to blame before anything is written, in a full build and after an edit", async () => {
+    await buildInto(out);
+    const before = everything(out);
+    await write(books(3, 1_000));
+    for (const line of ["build --max-size 1", "build --max-size 1 --full"]) {
+      const { code, stdout, stderr } = await place.run(line);
+      expect([line, code, stdout]).toEqual([line, 1, ""]);
+      expect(stderr).toMatch(refusal("3\\.[0-9]", line.includes("--full") ? " \\(1,000 values, .* 1\\.0 MB\\)" : ""));
+    }
+    expect(everything(out)).toEqual(before);
+    await write(
+      `DELETE FROM precast.entries WHERE content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'books')`,
+    );
+    expect(await place.run("build --max-size 1")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("is built if only its first pages are small enough", async () => {
+    await write("UPDATE precast.content_types SET per_page = 1 WHERE slug = 'books'");
+    await write(books(30, 50));
+    expect(await place.run("build --max-size 1 --full")).toMatchObject({ code: 0, stderr: "" });
+  });
+});
+
 describe("a database that dies while a build reads it", () => {
   let server: TestServer;
   let own: Store;

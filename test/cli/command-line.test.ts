@@ -52,6 +52,7 @@ const OWN: Record<string, string[]> = {
     "--app",
     "--full",
     "--dry-run",
+    "--max-size",
     "--state",
     "--concurrency",
     "--endpoint",
@@ -60,7 +61,7 @@ const OWN: Record<string, string[]> = {
     "--retries",
     "--timeout",
   ],
-  watch: ["--app"],
+  watch: ["--app", "--max-size"],
   serve: [
     "--host",
     "--port",
