@@ -1,5 +1,5 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
-import { accessSync, constants, existsSync, lstatSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { ConfigError } from "../shared/config.ts";
 import {
@@ -34,6 +34,7 @@ function writeSentence(error: unknown): string {
     const { syscall, path, code } = (error.cause ?? {}) as NodeJS.ErrnoException;
     if (syscall === "open")
       return `The file ${path} cannot be read (${code}). Check sslrootcert, sslcert and sslkey in --database-url (DATABASE_URL).`;
+    if (/no PostgreSQL user name/.test(error.message)) return NO_USER;
     if (isLoginRefused(error)) {
       return `The database refused the login (${error.message}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).`;
     }
@@ -42,6 +43,10 @@ function writeSentence(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return KNOWN_ERRORS[findCode(error)]?.(error) ?? error.message;
 }
+
+/** As in many containers. The client then takes the user from PGUSER, or from the name of the user of the system. */
+const NO_USER =
+  "The address of the database names no user, and neither does the environment. Write postgres://user@host/name in --database-url (DATABASE_URL), or set PGUSER.";
 
 function findCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
@@ -101,19 +106,17 @@ function describeFullDisk({ message }: Error): string {
 
 const FOLDERS = "--out, --data-dir, --write, the bundle of an import, or the target of a deploy";
 
-function describeReadOnly(path: string | undefined): string {
-  return `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`;
+/** Something is in the place of a folder. */
+function describeInTheWay({ path = "" }: NodeJS.ErrnoException): string {
+  return existsSync(path)
+    ? `${path} is a file, not a folder. Specify another folder (${FOLDERS}).`
+    : `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`;
 }
 
-/**
- * When a folder and its parents cannot be created, Node.js gives the same error for a symbolic link to nothing and for
- * a read-only file system.
- */
+/** Some file systems say so of a folder of theirs, such as /proc. */
 function describeUncreatable({ path = "", message }: NodeJS.ErrnoException): string {
-  const folder = deepestName(path);
-  if (!existsSync(folder))
-    return `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`;
-  return isReadOnly(folder) ? describeReadOnly(path) : message;
+  if (!existsSync(dirname(path))) return message;
+  return `${path} cannot be created: nobody can create folders there. Specify another folder (${FOLDERS}).`;
 }
 
 /** Without a path, as when a folder is read like a file, the message cannot say more than Node.js does. */
@@ -121,21 +124,6 @@ function describeFolder({ path, dest, message }: NodeJS.ErrnoException & { reado
   const place = dest ?? path;
   if (place === undefined) return message;
   return `${place} is a folder, but must be a file. Remove it, or specify another folder (${FOLDERS}).`;
-}
-
-/** The longest beginning of a path that names something, if only a symbolic link to nothing. */
-function deepestName(path: string): string {
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined || dirname(path) === path) return path;
-  return deepestName(dirname(path));
-}
-
-function isReadOnly(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return false;
-  } catch (error) {
-    return findCode(error as Error) === "EROFS";
-  }
 }
 
 /** Keyed by error code of the operating system, or SQLSTATE of PostgreSQL. */
@@ -165,10 +153,11 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
     path === undefined
       ? message
       : `The operating system refuses to change ${path}. Specify another folder (${FOLDERS}).`,
-  EROFS: ({ path }) => describeReadOnly(path),
+  EROFS: ({ path }) => `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`,
   EDQUOT: () =>
     "The disk quota of this user is exhausted. Existing data is intact. Free some space and run the command again.",
-  ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
+  ENOSPC: () =>
+    "The disk is full. Existing data is intact. Free some space, or inodes (df -i), and run the command again.",
   EFBIG: () =>
     "This process may not write files of that size. Existing data is intact. Raise the limit (ulimit -f) and run the command again.",
   EMFILE: describeFileLimit,
@@ -177,7 +166,7 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   ENAMETOOLONG: ({ path }) =>
     `${path} is too long for the file system, as a whole or in one of its names. Specify a folder with a shorter path (${FOLDERS}).`,
   EISDIR: describeFolder,
-  EEXIST: ({ path }) => `${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
+  EEXIST: describeInTheWay,
   ENOENT: (error) => (error.syscall === "mkdir" ? describeUncreatable(error) : error.message),
   ENOTDIR: ({ path }) => `Part of the path ${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
 };

@@ -39,7 +39,7 @@ export function readUnlinked(file: string): Buffer | null {
   }, "ELOOP");
 }
 
-function orNull(read: () => Buffer, ...codes: readonly string[]): Buffer | null {
+function orNull<T>(read: () => T, ...codes: readonly string[]): T | null {
   try {
     return read();
   } catch (error) {
@@ -54,12 +54,7 @@ export function readText(file: string): string | null {
 
 /** How many bytes a file has; null where there is none. */
 export function readSize(file: string): number | null {
-  try {
-    return lstatSync(file).size;
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(findCode(error))) return null;
-    throw error;
-  }
+  return orNull(() => lstatSync(file).size);
 }
 
 export function exists(path: string): boolean {
@@ -202,7 +197,7 @@ function leadsToFolder(path: string): boolean {
  * many bytes as the one that it replaces is newer by its second.
  */
 export function writeAtomic(root: string, path: string, bytes: string | Uint8Array, part: string): void {
-  mkdirSync(dirname(part), { recursive: true });
+  makeFolders(dirname(part));
   writeFileSync(part, bytes);
   if (readSize(join(root, path)) === statSync(part).size) makeNewer(part, join(root, path));
   for (const link of findLinks(root, path)) unlinkSync(link);
@@ -211,9 +206,26 @@ export function writeAtomic(root: string, path: string, bytes: string | Uint8Arr
   moveInto(root, path, part);
 }
 
+/**
+ * Makes a folder and its parents; returns the first that was made. Not with `recursive`: that tells a read-only disk, or
+ * one without inodes, as ENOENT, and never ends where the system lets nobody make folders (/proc).
+ */
+export function makeFolders(folder: string, mode = 0o777): string | undefined {
+  if (leadsToFolder(folder)) return undefined;
+  const parent = dirname(folder);
+  // A disk of Windows that is not there has no parent.
+  const first = parent === folder ? undefined : makeFolders(parent, mode);
+  try {
+    mkdirSync(folder, mode);
+  } catch (error) {
+    if (!leadsToFolder(folder)) throw error;
+  }
+  return first ?? folder;
+}
+
 /** Makes the folder of a file below `root`, and removes whatever is in its way. */
 function makeFolder(root: string, path: string): void {
-  const make = () => mkdirSync(dirname(join(root, path)), { recursive: true });
+  const make = () => makeFolders(dirname(join(root, path)));
   try {
     make();
   } catch (error) {

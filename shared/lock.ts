@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import * as fs from "node:fs";
 import { hostname } from "node:os";
 import { dirname } from "node:path";
+import { makeFolders } from "./files.ts";
 
 export class LockedError extends Error {
   readonly path: string;
@@ -37,7 +38,7 @@ const EXPIRY_MS = 10_000;
  * file of a dead process was removed.
  */
 export function takeLock(path: string, onDead: () => void = () => {}): Lock {
-  fs.mkdirSync(dirname(path), { recursive: true });
+  makeFolders(dirname(path));
   const ownText = `${process.pid} ${readStart(process.pid) ?? "-"} ${machineId()}\n`;
   while (!create(path, ownText)) {
     const text = readLock(path);

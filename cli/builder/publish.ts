@@ -23,6 +23,7 @@ import {
   isFolder,
   isLink,
   isOtherDisk,
+  makeFolders,
   moveInto,
   removeAll,
   removeEmpty,
@@ -142,7 +143,7 @@ function moveWhole(from: string, to: string): boolean {
   // Moving files to their places one by one would write them where the link leads.
   if (isLink(to)) unlinkSync(to);
   if (exists(to) || (exists(dirname(to)) && !isFolder(dirname(to)))) return false;
-  mkdirSync(dirname(to), { recursive: true });
+  makeFolders(dirname(to));
   try {
     renameSync(from, to);
     return true;
@@ -230,7 +231,7 @@ const TRASH = `${STATE_FOLDER}/trash`;
 /** An unused path in the trash, which may still hold files of a build that died. */
 function freshName(out: string): string {
   const trash = join(out, TRASH);
-  mkdirSync(trash, { recursive: true });
+  makeFolders(trash);
   return join(trash, randomUUID());
 }
 

@@ -2,11 +2,11 @@
  * Takes the answers of a build and writes those that differ from the tree to a stage beside it. The tree itself changes
  * only once all are there, so a build that fails leaves it as it was.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { outputFileSync } from "fs-extra/esm";
 import { type Address, nameFile, nameFolder, segment, writeRequest } from "../../shared/api/address.ts";
-import { exists, readSize, removeAll } from "../../shared/files.ts";
+import { exists, makeFolders, readSize, removeAll } from "../../shared/files.ts";
 import { CATALOG, type FileSizes, findOwner } from "../../shared/tree.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
@@ -40,7 +40,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
   const changes = dryRun ? null : openFolder();
 
   function openFolder(): ChangesWriter {
-    mkdirSync(folder, { recursive: true });
+    makeFolders(folder);
     return openChanges(folder, builtAt, join(out, PENDING));
   }
 

@@ -1,10 +1,10 @@
 /** Writes batches of answers: the first few in this thread, all others in several worker threads. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
-import { makeNewer, readUnlinked } from "../../shared/files.ts";
+import { makeFolders, makeNewer, readUnlinked } from "../../shared/files.ts";
 
 /** Number of batches that are written in this thread: a build with no more is done before a thread has started. */
 const MAIN_THREAD_BATCHES = 2;
@@ -127,7 +127,7 @@ function compare(content: Uint8Array, file: string, existing: ExistingFile): Wri
 function writeNew(file: string, content: Uint8Array, existingFolders: Set<string>): void {
   const folder = dirname(file);
   if (!existingFolders.has(folder)) {
-    mkdirSync(folder, { recursive: true });
+    makeFolders(folder);
     existingFolders.add(folder);
   }
   writeFileSync(file, content);

@@ -1,7 +1,8 @@
 /** `precast edge`: prints the configuration with which a web server or a CDN serves the tree. Needs no database. */
 import { hash } from "node:crypto";
-import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { makeFolders } from "../../shared/files.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { caddyFiles } from "../edge/caddy.ts";
 import { cloudfrontFiles } from "../edge/cloudfront.ts";
@@ -179,7 +180,7 @@ function replaceAll(files: readonly Planned[]): void {
   });
   try {
     for (const { part, text } of moves) {
-      mkdirSync(dirname(part), { recursive: true });
+      makeFolders(dirname(part));
       writeFileSync(part, text);
     }
     for (const { part, place } of moves) renameSync(part, place);

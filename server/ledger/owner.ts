@@ -4,9 +4,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
-import { access, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { access, open, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { openAttempts, shareRunning } from "../../shared/async.ts";
+import { makeFolders } from "../../shared/files.ts";
 import { findHolder, type Lock, takeLock } from "../../shared/lock.ts";
 
 export type OwnFolder = {
@@ -102,7 +103,7 @@ export async function assertWritable(folder: string): Promise<void> {
 export async function makeFolder(folder: string): Promise<void> {
   const path = resolve(folder);
   // As long as the path that was given: that of a relative one would be shorter than all its parents.
-  const first = await mkdir(path, { recursive: true });
+  const first = makeFolders(path);
   if (first === undefined) return;
   for (let made = path; made.length >= first.length; made = dirname(made)) await syncFolder(dirname(made));
 }

@@ -25,13 +25,25 @@ export function setting<T>(flags: string, describes: string, schema: () => ZodTy
   return { flags, env: [first, ...others], describes, schema };
 }
 
+const SEVERAL_HOSTS =
+  "names several hosts, and Precast connects to one: name the primary, or a proxy that finds it (HAProxy, PgBouncer); " +
+  "replicas that answer live queries go into --read-database-url";
+
+/** `postgres://a,b/db`, or `?host=a,b`. A password may contain a comma. */
+function hasSeveralHosts(url: string): boolean {
+  const [, hosts = "", query = ""] = /^\w+:\/\/(?:[^/?]*@)?([^/?]*)[^?]*\??(.*)$/s.exec(url) ?? [];
+  return [hosts, new URLSearchParams(query).get("host") ?? ""].some((host) => host.includes(","));
+}
+
 /** An address without a host, as in `user@/name`, means a Unix socket; URL.canParse would refuse it. */
 export const postgresUrl = () =>
-  matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://").refine(
-    (url) => URL.canParse(url.replace("@/", "@localhost/")),
-    "must be an address such as postgres://user:password@host:5432/name; in a password, / is written %2F, # %23, ? %3F, " +
-      "@ %40 and % %25",
-  );
+  matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+    .refine((url) => !hasSeveralHosts(url), SEVERAL_HOSTS)
+    .refine(
+      (url) => URL.canParse(url.replace("@/", "@localhost/")),
+      "must be an address such as postgres://user:password@host:5432/name; in a password, / is written %2F, # %23, ? %3F, " +
+        "@ %40 and % %25",
+    );
 
 const folder = () => matching(/./s, "must be the name of a folder");
 const mediaAddress = () =>

@@ -296,6 +296,22 @@ describe("the configuration", () => {
   const BAD_URL = { DATABASE_URL: "mysql://x" };
   const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
 
+  test("an address of several hosts is refused, with what to do", async () => {
+    for (const bad of ["u@a,b/db", "u@a:5432,b:5433/db", "u:p@/db?host=a,b", "u:p@h/db?x=1&host=a,b"]) {
+      for (const line of [`status --database-url postgres://${bad}`, `serve --read-database-url postgres://${bad}`]) {
+        const { code, stdout, stderr } = await nowhere.call(line, {
+          DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+        });
+        expect([line, code, stdout]).toEqual([line, 1, ""]);
+        const told =
+          /^--(read-)?database-url names several hosts, and Precast connects to one: name the primary, or a proxy/;
+        expect([line, stderr]).toEqual([line, expect.stringMatching(told)]);
+      }
+    }
+    const { stderr } = await nowhere.call("status --database-url postgres://u:a,b@127.0.0.1:1/db?application_name=c,d");
+    expect(stderr).toMatch(/^The database did not answer /);
+  });
+
   test("a malformed database address is refused with a hint, and the address of a socket is accepted", async () => {
     const status = (url: string) => nowhere.call(["status", "--database-url", url]);
     for (const bad of [
@@ -754,6 +770,18 @@ describe("on PostgreSQL", () => {
       );
     });
 
+    test("no user, neither in the address nor in the environment", async () => {
+      const { code, stdout, stderr } = await nowhere.run(
+        "status",
+        as((url) => Object.assign(url, { username: "" })),
+      );
+      expect([code, stdout, stderr]).toEqual([
+        1,
+        "",
+        expect.stringMatching(/^The address of the database names no user, .* Write postgres:\/\/user@host\/name /),
+      ]);
+    });
+
     test("serve warns of it, and serves the tree", async () => {
       const server = await nowhere.serve(
         "",
@@ -1105,6 +1133,44 @@ describe("on the embedded database", () => {
       }
     },
   );
+
+  test.skipIf(NO_DISK)(
+    unlessLacking(NO_DISK, "a command fails when its folder is to be created on a disk without inodes"),
+    async () => {
+      const disk = join(place.folder, "crowded");
+      mkdirSync(disk);
+      mountDisk(disk, "size=64k,nr_inodes=1");
+      try {
+        for (const command of inFolder("crowded/a/b")) {
+          const { code, stdout, stderr } = await place.call(command);
+          expect([command, code, stdout]).toEqual([command, 1, ""]);
+          expect([command, stderr]).toEqual([
+            command,
+            expect.stringMatching(/^The disk is full\. .* inodes \(df -i\), /),
+          ]);
+        }
+      } finally {
+        unmountDisk(disk);
+      }
+    },
+  );
+
+  test("a command fails, and does not hang, where nobody can create a folder", async () => {
+    // Not only Linux lets nobody put something below a device.
+    const [path, told] = existsSync("/proc/self")
+      ? ["/proc/precast/x", /^\/proc\/precast cannot be created: nobody can create folders there\. Specify another /]
+      : ["/dev/null/x", /^Part of the path \/dev\/null\/.* is a file, not a folder\. Specify another /];
+    for (const command of inFolder(path as string)) {
+      const { code, stdout, stderr } = await place.run(command);
+      expect([command, code, stdout]).toEqual([command, 1, ""]);
+      expect([command, stderr]).toEqual([command, expect.stringMatching(told as RegExp)]);
+    }
+  });
+
+  /** Commands that make a folder there. */
+  function inFolder(folder: string): string[] {
+    return [`status --data-dir ${folder}`, `build --out ${folder}`, `edge caddy --app a --write ${folder}`];
+  }
 
   test("a database whose creation was killed is created again", async () => {
     const folder = join(place.folder, "killed");

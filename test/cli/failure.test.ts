@@ -83,6 +83,16 @@ test.each<[string, unknown, RegExp]>([
     /^ENOENT: no such file, open 'x'$/,
   ],
   [
+    "a folder on a read-only disk",
+    failure("EROFS", { code: "EROFS", syscall: "mkdir", path: "disk/out" }),
+    /^disk\/out is on a read-only file system\. Specify another folder/,
+  ],
+  [
+    "a folder for which the disk has no inode",
+    failure("ENOSPC", { code: "ENOSPC", syscall: "mkdir", path: "disk/out" }),
+    /^The disk is full\. .* Free some space, or inodes \(df -i\), and run the command again\.$/,
+  ],
+  [
     "a folder that could be created by now",
     failure("ENOENT: mkdir", { code: "ENOENT", syscall: "mkdir", path: join(tmpdir(), "a", "b") }),
     /^ENOENT: mkdir$/,

@@ -2,8 +2,8 @@
  * Opens the embedded database: in a thread of this process, or through another process that has it open and shares it.
  * With `share`, the result outlives that process.
  */
-import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolders } from "../../files.ts";
 import { type Lock, LockedError, takeLock } from "../../lock.ts";
 import type { Query, Row } from "../../sql/query.ts";
 import { type Database, type DatabaseOptions, keepListening } from "../database.ts";
@@ -72,7 +72,7 @@ const MAX_ATTEMPTS = 50;
 const RETRY_INTERVAL = 100;
 
 async function openOrJoin(options: DatabaseOptions, attemptsLeft = MAX_ATTEMPTS): Promise<Opened> {
-  mkdirSync(options.dataDir, { recursive: true });
+  makeFolders(options.dataDir);
   try {
     return await openHere(options, takeLock(findLockFile(options.dataDir)));
   } catch (error) {

@@ -14,7 +14,7 @@ export function explainOpenFailure(folder: string, message: string): string {
   if (isForbidden(folder)) {
     return `${subject} cannot be used by this user. Give this user access to the folder, or choose another folder (--data-dir).`;
   }
-  if (isDiskFull(folder)) return describeFullDisk(folder, "opened");
+  if (isDiskFull(folder) || message.startsWith("ENOSPC")) return describeFullDisk(folder, "opened");
   if (isMemoryFailure(message)) {
     return `${subject} needs more memory than this process may use (${message}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
   }

@@ -3,12 +3,13 @@
  * the PostgreSQL client, so that recurring ones are prepared: PGlite takes several times as long to plan a query as to
  * answer it.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { createPgConfig } from "@electric-sql/pglite/node-postgres";
 import pg from "pg";
+import { makeFolders } from "../../files.ts";
 import type { Row } from "../../sql/query.ts";
 import { CHANNEL } from "../database.ts";
 import { openPrepared, runStatement } from "../postgres/query.ts";
@@ -53,7 +54,7 @@ port.on("message", (order: Order) => {
 async function open(): Promise<Opened> {
   if (readIdentity(folder) === readText(creationMark)) rmSync(folder, { recursive: true, force: true });
   // PGlite makes files that anybody may write: only the folder keeps other users of the machine from the content.
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolders(folder, 0o700);
   const names = readdirSync(folder);
   if (names.length === 0) writeFileSync(creationMark, readIdentity(folder) ?? "");
   // PGlite would make a new database over what is left of one, as after a restore that was interrupted.
