@@ -110,6 +110,34 @@ export function proveEdge({ name, start, servedByOrigin, skip = false, ...host }
       }
     });
 
+    test("answers the preflight of a browser and the request after it as the contract says (section 7)", async () => {
+      const preflight = vectors.find((vector) => vector.class === "preflight") as Vector;
+      const asked = {
+        Origin: "https://shop.example",
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "x-app-key,if-none-match,traceparent",
+      };
+      const { status, headers, bytes } = await askOne(edge.url, preflight, "browser", asked);
+      expect([status, bytes.length]).toEqual([204, 0]);
+      expect(headers).toMatchObject({
+        "access-control-allow-origin": "*",
+        "access-control-allow-methods": "GET, HEAD, OPTIONS",
+        "access-control-allow-headers":
+          "X-App-Key, Accept, Content-Type, If-None-Match, X-Request-Id, traceparent, tracestate",
+        "access-control-max-age": "7200",
+      });
+      for (const kind of ["plain", "counted", "missing"]) {
+        const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
+        const answer = await askOne(edge.url, vector, "browser", { Origin: "https://shop.example" });
+        expect(answer.headers).toMatchObject({
+          "access-control-allow-origin": "*",
+          "access-control-expose-headers":
+            "ETag, X-Request-Counted, X-Request-Warning, X-Request-Id, Cache-Status, Retry-After",
+          "timing-allow-origin": "*",
+        });
+      }
+    });
+
     if (host.refuses !== undefined) {
       test("answers 400 or 404 to requests that the host itself refuses", async () => {
         const refused = vectors.filter(refuses);
