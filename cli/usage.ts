@@ -12,26 +12,57 @@ export type UsageRow = {
   readonly count: number;
 };
 
+/** `fields` are names with commas between them. Both are empty where none was used, or none was recorded. */
+export type NamesRow = {
+  readonly app: string;
+  readonly day: string;
+  readonly type: string;
+  readonly fields: string;
+  readonly count: number;
+};
+
 /** `since` and `until` are days (YYYY-MM-DD, UTC), both included. Null means all apps, or no limit. */
 export type UsageRange = { readonly app: string | null; readonly since: string | null; readonly until: string | null };
 
-export async function readUsage(session: Session, { app, since, until }: UsageRange): Promise<UsageRow[]> {
+export async function readUsage(session: Session, range: UsageRange): Promise<UsageRow[]> {
+  const rows = await sumUsage(session, range, ["shape", "status", "saving"]);
+  return rows.map(([day = "", app = "", shape = "", status, saving = "", count]) => ({
+    app,
+    day,
+    shape,
+    status: Number(status),
+    saving,
+    count: Number(count),
+  }));
+}
+
+export async function readNames(session: Session, range: UsageRange, names: "type" | "field"): Promise<NamesRow[]> {
+  const rows = await sumUsage(session, range, names === "type" ? ["type"] : ["type", "fields"]);
+  return rows.map(([day = "", app = "", type = "", ...others]) => {
+    const [count, fields = ""] = others.reverse();
+    return { app, day, type, fields, count: Number(count) };
+  });
+}
+
+/** Sums by day, app and these columns, sorted by all of them in that order. */
+async function sumUsage(
+  session: Session,
+  { app, since, until }: UsageRange,
+  columns: readonly string[],
+): Promise<string[][]> {
   const rows = await session.query(
     sql(
-      `SELECT app_key, to_char(day, 'YYYY-MM-DD'), shape, status::text, saving, count::text FROM precast.usage
+      `SELECT to_char(day, 'YYYY-MM-DD'), app_key, ${columns.map((column) => `${column}::text`).join()}, sum(count)::text
+FROM precast.usage
 WHERE ($1::text IS NULL OR app_key = $1) AND ($2::date IS NULL OR day >= $2::date) AND ($3::date IS NULL OR day <= $3::date)
-ORDER BY day, app_key COLLATE "C", shape COLLATE "C", status, saving COLLATE "C"`,
+GROUP BY day, app_key, ${columns.join()} ORDER BY day, app_key COLLATE "C", ${columns.join()}`,
       [app, since, until],
     ),
   );
-  return rows.map((row) => usageRow(row as string[]));
+  return rows as string[][];
 }
 
-function usageRow([app = "", day = "", shape = "", status, saving = "", count]: string[]): UsageRow {
-  return { app, day, shape, status: Number(status), saving, count: Number(count) };
-}
-
-// Adds up counted requests: by app and shape, by day, by status, and by what could have been left out.
+// Adds up counted requests: by app and shape, by day, by status, by what could have been left out, and by names.
 
 export type AppSum = { readonly app: string; readonly shape: string; readonly count: number };
 export type DaySum = { readonly day: string; readonly count: number };
@@ -57,6 +88,13 @@ export function sumBySaving(rows: readonly UsageRow[]): SavingSum[] {
   return sumBy(savable, ({ app, saving }) => ({ app, saving })).sort((a, b) => b.count - a.count);
 }
 
+export type NamesSum = Omit<NamesRow, "day">;
+
+/** The highest counts first. */
+export function sumByNames(rows: readonly NamesRow[]): NamesSum[] {
+  return sumBy(rows, ({ app, type, fields }) => ({ app, type, fields })).sort((a, b) => b.count - a.count);
+}
+
 /** Maximum number of days for which days without counts are listed too: ten years. */
 const MOST_DAYS = 3_653;
 
@@ -65,7 +103,10 @@ const MOST_DAYS = 3_653;
  * years, become the first and last day with counts. If these too are more than ten years apart (some clock was wrong),
  * only days with counts are returned.
  */
-export function sumByDay(rows: readonly UsageRow[], { since, until }: UsageRange): DaySum[] {
+export function sumByDay(
+  rows: readonly { readonly day: string; readonly count: number }[],
+  { since, until }: UsageRange,
+): DaySum[] {
   const counts = new Map(sumBy(rows, ({ day }) => ({ day })).map(({ day, count }) => [day, count]));
   const counted = [...counts.keys()].sort();
   const [first, last] = [since ?? counted[0], until ?? counted.at(-1)];
@@ -90,7 +131,10 @@ function daysBetween(first: string, last: string): string[] {
 }
 
 /** Sorted by key. */
-function sumBy<K extends object>(rows: readonly UsageRow[], keyOf: (row: UsageRow) => K): (K & { count: number })[] {
+function sumBy<R extends { readonly count: number }, K extends object>(
+  rows: readonly R[],
+  keyOf: (row: R) => K,
+): (K & { count: number })[] {
   const sums = new Map<string, K & { count: number }>();
   for (const row of rows) {
     const key = keyOf(row);

@@ -94,9 +94,9 @@ export function createApp(options: AppOptions): RequestListener {
   async function count(answered: Answered): Promise<Answered> {
     const { response, context } = answered;
     if (response === null || context === null || !context.price.counted) return answered;
-    const { appKey: app, price, freeEquivalent } = context;
+    const { appKey: app, price, freeEquivalent, used } = context;
     const { shape } = price;
-    if (await ledger.count({ app, shape, status: response.status, saving: freeEquivalent?.text ?? "" }))
+    if (await ledger.count({ app, shape, status: response.status, saving: freeEquivalent?.text ?? "", ...used }))
       return answered;
     const uncounted = { ...context, price: { ...price, counted: false } };
     return { response: encodeRefusal(DATABASE_UNAVAILABLE, uncounted), context: uncounted };

@@ -1,4 +1,7 @@
-/** `precast usage`: shows the counted requests by day and shape, and which of them could have been free. */
+/**
+ * `precast usage`: shows the counted requests by day, and by shape, with those that could have been free, or by the types
+ * and fields that they use.
+ */
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -11,11 +14,14 @@ import {
   type AppSum,
   adviseOn,
   type DaySum,
+  type NamesSum,
+  readNames,
   readUsage,
   type SavingSum,
   type ShapeSum,
   sumByApp,
   sumByDay,
+  sumByNames,
   sumBySaving,
   sumByShape,
   sumCounts,
@@ -27,23 +33,27 @@ export const usageCommand = defineCommand({
   name: "usage",
   describes: "show the counted requests, and which of them could have been free",
   argument: null,
-  settings: ["oneApp", "since", "until", "csv"],
-  examples: ["precast usage", "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --csv"],
-  run: async ({ terminal }, { oneApp, since, until, csv, ...settings }) => {
+  settings: ["oneApp", "by", "since", "until", "csv"],
+  examples: [
+    "precast usage",
+    "precast usage --by field",
+    "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --csv",
+  ],
+  run: async ({ terminal }, { oneApp, by, since, until, csv, ...settings }) => {
     if (csv && settings.json) throw new ConfigError(["--csv and --json cannot be combined: specify only one of them."]);
     if (since !== null && until !== null && since > until)
       throw new ConfigError([
         `--since ${since} is later than --until ${until}: specify an earlier --since or a later --until.`,
       ]);
     const range = { app: oneApp, since, until };
-    const rows = await withDatabase(settings, async (database) => {
-      const rows = await readUsage(database, range);
-      if (rows.length === 0 && oneApp !== null) await refuseUnknownApp(database, settings, oneApp);
-      return rows;
+    await withDatabase(settings, async (database) => {
+      const { report, text, table } = await (by === "shape"
+        ? showShapes(database, range, terminal)
+        : showNames(database, range, by, terminal));
+      if (report.total === 0 && oneApp !== null) await refuseUnknownApp(database, settings, oneApp);
+      if (csv) terminal.print(table);
+      else terminal.result(text, report);
     });
-    const report = reportUsage(rows, range);
-    if (csv) terminal.print(writeUsageCsv(report));
-    else terminal.result(writeText(report, terminal), report);
     return DONE;
   },
 });
@@ -56,7 +66,19 @@ async function refuseUnknownApp(database: Database, defaults: AppDefaults, key: 
   if (ever.length === 0) throw new UnknownAppError([key], known);
 }
 
-// Prepares the output of `precast usage`: the numbers, and their forms as text and as CSV.
+/** The numbers, and their forms as text and as CSV. */
+type Shown = {
+  readonly report: { readonly total: number } & Readonly<Record<string, unknown>>;
+  readonly text: string;
+  readonly table: string;
+};
+
+// By shape.
+
+async function showShapes(database: Database, range: UsageRange, terminal: Terminal): Promise<Shown> {
+  const report = reportUsage(await readUsage(database, range), range);
+  return { report, text: writeText(report, terminal), table: writeUsageCsv(report) };
+}
 
 type UsageReport = {
   readonly total: number;
@@ -83,15 +105,16 @@ function writeUsageCsv({ rows }: UsageReport): string {
   return writeCsv(["app", "day", "shape", "status", "saving", "count"], records);
 }
 
+const NOTHING = "0 counted requests";
 /** Maximum number of shapes in the list of the costliest. */
 const MOST = 10;
 
 function writeText({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {
-  if (total === 0) return "0 counted requests";
+  if (total === 0) return NOTHING;
   const { colors, table, width } = terminal;
   const saved = sumCounts(savings);
   const sections = [
-    `${colors.bold(requests(total, "counted"))}, ${days[0]?.day} to ${days.at(-1)?.day} (UTC)`,
+    writeTotal(total, days, terminal),
     `${colors.bold("By app and shape")}\n${table(
       ["App", "Shape", "Requests"],
       apps.map(({ app, shape, count }) => [app, shape, formatCount(count)]),
@@ -112,6 +135,55 @@ function writeText({ total, apps, days, shapes, savings }: UsageReport, terminal
         ]),
   ];
   return sections.join("\n\n");
+}
+
+// By types and fields.
+
+/** Maximum number of types, or of combinations of fields, in the text. */
+const MOST_NAMES = 50;
+/** Of requests for types that the app did not have, or that were counted before names were recorded. */
+const UNNAMED = "(none)";
+
+async function showNames(
+  database: Database,
+  range: UsageRange,
+  by: "type" | "field",
+  terminal: Terminal,
+): Promise<Shown> {
+  const found = await readNames(database, range, by);
+  const total = sumCounts(found);
+  const days = sumByDay(found, range);
+  const sums = sumByNames(found);
+  const list = (values: { readonly type: string; readonly fields: string }) =>
+    by === "type" ? [values.type] : [values.type, values.fields];
+  const name = <T extends NamesSum>({ fields, ...sum }: T) => (by === "type" ? sum : { ...sum, fields });
+  const head = by === "type" ? ["Type"] : ["Type", "Fields"];
+  const shown = sums
+    .slice(0, MOST_NAMES)
+    .map(({ app, count, ...names }) => [
+      app,
+      ...list(names).map((one) => one || UNNAMED),
+      formatCount(count),
+      share(count, total),
+    ]);
+  const more = sums.length - shown.length;
+  const sections = [
+    writeTotal(total, days, terminal),
+    `${terminal.colors.bold("Costliest")}\n${terminal.table(["App", ...head, "Requests", "Share"], shown)}${more > 0 ? `\n${more} more: see --csv or --json` : ""}`,
+    `${terminal.colors.bold("Day by day")}\n${drawChart(days, terminal.width)}`,
+  ];
+  return {
+    report: { total, by, rows: found.map(name), sums: sums.map(name), days },
+    text: total === 0 ? NOTHING : sections.join("\n\n"),
+    table: writeCsv(
+      ["app", "day", ...head.map((title) => title.toLowerCase()), "count"],
+      found.map(({ app, day, count, ...names }) => [app, day, ...list(names), count]),
+    ),
+  };
+}
+
+function writeTotal(total: number, days: readonly DaySum[], { colors }: Terminal): string {
+  return `${colors.bold(requests(total, "counted"))}, ${days[0]?.day} to ${days.at(-1)?.day} (UTC)`;
 }
 
 function requests(count: number, kind = ""): string {

@@ -96,7 +96,8 @@ type HeadersAndBody = { readonly headers: Headers; readonly body: string };
  */
 export function fileHeaders(policy: CachePolicy): Headers {
   const price = { shape: "page", counted: false, rule: "" } as const;
-  const context = { appKey: "", type: null, price, freeEquivalent: null, fromTree: true, warning: null };
+  const used = { type: "", fields: "" };
+  const context = { appKey: "", type: null, price, freeEquivalent: null, used, fromTree: true, warning: null };
   const { ETag: _, ...headers } = bodyAnswer(
     { bytes: "", etag: '""' },
     context,

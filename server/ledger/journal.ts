@@ -12,12 +12,17 @@ import { APP_KEY } from "../../shared/api/catalog.ts";
 import { isDate } from "../../shared/api/value.ts";
 import { type OwnFolder, syncFolder } from "./owner.ts";
 
-/** A counted request: app key, shape, status, and what it could have left out to be free (empty when nothing). */
+/**
+ * A counted request: app key, shape, status, what it could have left out to be free (empty when nothing), and the type
+ * and fields that it uses.
+ */
 export type CountedRequest = {
   readonly app: string;
   readonly shape: string;
   readonly status: number;
   readonly saving: string;
+  readonly type?: string;
+  readonly fields?: string;
 };
 /** Number of equal requests on one day (UTC). */
 export type Sum = CountedRequest & { readonly day: string; readonly count: number };
@@ -228,6 +233,9 @@ const LINE = z.object({
   shape: z.string(),
   status: z.int32(),
   saving: z.string(),
+  // Journals of earlier checkouts lack these.
+  type: z.string().default(""),
+  fields: z.string().default(""),
   count: z.int().min(1),
 });
 
@@ -265,6 +273,6 @@ function readLine(text: string): Sum | null {
 }
 
 function addTo(sums: Map<string, Sum>, sum: Sum): void {
-  const key = `${sum.app} ${sum.day} ${sum.shape} ${sum.status} ${sum.saving}`;
+  const key = `${sum.app} ${sum.day} ${sum.shape} ${sum.status} ${sum.saving} ${sum.type} ${sum.fields}`;
   sums.set(key, { ...sum, count: sum.count + (sums.get(key)?.count ?? 0) });
 }

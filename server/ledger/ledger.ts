@@ -67,6 +67,7 @@ export async function openLedger(
   const writer = openJournalWriter({ nameJournal: own.nameJournal, durability, put: outbox.put, onError });
   const sender = openSender(outbox, writer);
   const groups = openGroups(write);
+  const bound = openBound();
   let failing = false;
   let closed = false;
 
@@ -102,7 +103,8 @@ export async function openLedger(
   return {
     count: async (count) => {
       // The connection of such a request was closed when the server stopped, so nobody gets its answer.
-      return !closed && groups.add(count, now().toISOString().slice(0, 10));
+      const day = now().toISOString().slice(0, 10);
+      return !closed && groups.add(bound(count, day), day);
     },
     backlog: () => {
       const current = writer.current();
@@ -182,5 +184,26 @@ function openSender(outbox: Outbox, writer: JournalWriter): Sender {
       await send();
       if (timer !== null) clearTimeout(timer);
     },
+  };
+}
+
+/** Number of different types with their fields that are counted apart, for each app and day, in this process. */
+const MOST_NAMES = 200;
+/** Of requests that are beyond that. No type and no field is called so. */
+const OTHERS = { type: "(other)", fields: "(other)" };
+
+/** Bounds the rows of the usage: clients can ask for any combination of the fields of an app. */
+function openBound() {
+  let today = "";
+  const seen = new Map<string, Set<string>>();
+
+  return (count: CountedRequest, day: string): CountedRequest => {
+    if (day !== today) seen.clear();
+    today = day;
+    const names = seen.get(count.app) ?? new Set();
+    const name = `${count.type ?? ""} ${count.fields ?? ""}`;
+    if (names.size >= MOST_NAMES && !names.has(name)) return { ...count, ...OTHERS };
+    seen.set(count.app, names.add(name));
+    return count;
   };
 }

@@ -131,10 +131,11 @@ async function sendBatch(
     sql(
       `WITH fresh AS (INSERT INTO precast.usage_batches (id) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING id),
 removed AS (UPDATE precast.usage_batches SET removed_at = now() WHERE id = ANY ($3::uuid[]))
-INSERT INTO precast.usage AS usage (app_key, day, shape, status, saving, count)
-SELECT sum ->> 'app', (sum ->> 'day')::date, sum ->> 'shape', (sum ->> 'status')::int, sum ->> 'saving', (sum ->> 'count')::bigint
+INSERT INTO precast.usage AS usage (app_key, day, shape, status, saving, type, fields, count)
+SELECT sum ->> 'app', (sum ->> 'day')::date, sum ->> 'shape', (sum ->> 'status')::int, sum ->> 'saving', sum ->> 'type',
+  sum ->> 'fields', (sum ->> 'count')::bigint
 FROM fresh CROSS JOIN jsonb_array_elements($2::jsonb) WITH ORDINALITY AS given(sum, number) ORDER BY number
-ON CONFLICT (app_key, day, shape, status, saving) DO UPDATE SET count = usage.count + excluded.count`,
+ON CONFLICT (app_key, day, shape, status, saving, type, fields) DO UPDATE SET count = usage.count + excluded.count`,
       [id, JSON.stringify(sums), removed],
     ),
   );

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { type App, type ContentType, searchableFields, TYPE_SLUG } from "./catalog.ts";
 import { findStatus, type Refusal, retryAfter } from "./errors.ts";
-import { type FreeEquivalent, isCountedShape, type Price } from "./pricing.ts";
+import { type FreeEquivalent, isCountedShape, type Price, type UsedNames } from "./pricing.ts";
 
 export type Answer = {
   readonly status: number;
@@ -41,6 +41,7 @@ export type RequestContext = {
   readonly price: Price;
   /** How this counted request could have been free; null when it could not, or is free. */
   readonly freeEquivalent: FreeEquivalent | null;
+  readonly used: UsedNames;
   readonly fromTree: boolean;
   /** Value of the header X-Request-Warning; null without one. */
   readonly warning: string | null;

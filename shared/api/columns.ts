@@ -68,6 +68,6 @@ function sortBy(type: ContentType, text: string): Sort | null {
   return column === undefined ? null : { column, descending: text.startsWith("-") || column.type === "timestamp" };
 }
 
-function readField(text: string): string {
+export function readField(text: string): string {
   return text.startsWith("-") ? text.slice(1) : text;
 }

@@ -1,6 +1,6 @@
 /** Decides the shape of a request, and whether it is counted, by URL and type alone. Source: contract.md section 5. */
 import { type Column, type ContentType, defaultPerPage, findColumn, isFilterable, isTimestamp } from "./catalog.ts";
-import { defaultSort, readSort, type Shown, shownOfList, shownOfNames } from "./columns.ts";
+import { defaultSort, readField, readSort, type Shown, shownOfList, shownOfNames } from "./columns.ts";
 import { MAX_NAMES_LENGTH } from "./errors.ts";
 import { equalOperand, orderOperand } from "./filter.ts";
 import type { ApiRequest, Filter, RequestParameters } from "./request.ts";
@@ -72,6 +72,19 @@ function isFreeSort(sort: string, type: ContentType | undefined): boolean {
 
 function isFreeFilter({ field, operator }: Filter, type: ContentType | undefined): boolean {
   return field !== null && operator === "eq" && type !== undefined && isFilterable(type, field);
+}
+
+// Names what a request uses, for the ledger: no text that a client could choose.
+
+/** `type` is empty for one that the app does not have. `fields` are those by which it filters, sorts and populates. */
+export type UsedNames = { readonly type: string; readonly fields: string };
+
+export function nameUsed({ parameters }: ApiRequest, type: ContentType | undefined): UsedNames {
+  if (type === undefined) return { type: "", fields: "" };
+  const { filters, sort, populate } = parameters;
+  const named = [...filters.map(({ field }) => field ?? ""), readField(sort ?? ""), ...readNames(populate ?? "")];
+  const known = named.filter((name) => findColumn(type, name) !== undefined);
+  return { type: type.slug, fields: [...new Set(known)].sort().join() };
 }
 
 // Finds counted requests that could have been free, because a free request has the same answer. Source: contract.md

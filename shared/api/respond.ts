@@ -34,8 +34,10 @@ import {
   type FreeShape,
   findFreeEquivalent,
   isCountedShape,
+  nameUsed,
   type Price,
   priceRequest,
+  type UsedNames,
 } from "./pricing.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
 import { findWarning } from "./warning.ts";
@@ -111,7 +113,7 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
 
   const { app, tree } = known;
   const resolved = before?.app === app ? before : resolveRequest(app, request);
-  const { price, freeEquivalent, warning, plan } = resolved;
+  const { price, freeEquivalent, used, warning, plan } = resolved;
   const result = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
     : await answerPlan(resolved, plan, tree, { sources, gone, since, isLast: restartsLeft === 0 });
@@ -122,7 +124,7 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
     sources.resolvedRequests?.keep(raw, resolved);
   const { route } = request;
   const type = route.kind === "catalog" ? null : route.slug;
-  const context = { appKey: app.key, type, price, freeEquivalent, fromTree, warning };
+  const context = { appKey: app.key, type, price, freeEquivalent, used, fromTree, warning };
   return isRefusal(outcome)
     ? { kind: "refused", refusal: outcome, context }
     : { kind: "found", body: outcome, context, isCurrent };
@@ -267,6 +269,7 @@ export type ResolvedRequest = {
   readonly plan: Plan | Refusal;
   /** How a counted request could have been free; null when it could not, or is free. */
   readonly freeEquivalent: FreeEquivalent | null;
+  readonly used: UsedNames;
   /** As in RequestContext. */
   readonly warning: string | null;
 };
@@ -281,6 +284,7 @@ export function resolveRequest(app: App, request: ApiRequest): ResolvedRequest {
     price,
     plan: planRequest(request, type),
     freeEquivalent: findFreeEquivalent(request, type),
+    used: nameUsed(request, type),
     warning: findWarning(request, type),
   };
 }

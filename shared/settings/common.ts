@@ -101,6 +101,11 @@ export const CHOOSING = {
   ),
   since: setting("--since <date>", "first day, in UTC", () => optional(day())),
   until: setting("--until <date>", "last day, in UTC", () => optional(day())),
+  by: setting(
+    "--by <what>",
+    "group by shape (the default), type, or field: by types and the names of the fields that requests filter, sort and populate by",
+    () => z.enum(["shape", "type", "field"], "must be shape, type or field").default("shape"),
+  ),
   csv: setting("--csv", "print the rows as CSV on standard output", () => flag()),
 } as const;
 

@@ -113,7 +113,7 @@ const OWN: Record<string, string[]> = {
   doctor: ["--fix", "--connections", "--workers"],
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
   types: ["--app", "--lang", "--values", "--write", "--check"],
-  usage: ["--app", "--since", "--until", "--csv"],
+  usage: ["--app", "--by", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
 const STACK = /\n\s+at .*:\d+/;
@@ -269,6 +269,7 @@ const CHECKED: Bad[] = [
   ["serve", "--cache-control", "PRECAST_CACHE_CONTROL", "a\nb", "no-cache"],
   ["serve", "--cdn-cache-control", "PRECAST_CDN_CACHE_CONTROL", "ä", "no-cache"],
   ["verify", "--sample", "PRECAST_SAMPLE", "0", "1"],
+  ["usage", "--by", "PRECAST_BY", "value", "type"],
   ["usage", "--since", "PRECAST_SINCE", "yesterday", "2026-01-20"],
   ["usage", "--until", "PRECAST_UNTIL", "2026-02-30", "2026-01-20"],
 ];

@@ -190,3 +190,50 @@ describe("usage for programs", () => {
     }
   });
 });
+
+describe("usage by types and fields", () => {
+  beforeEach(async () => {
+    await store.database.execute(`DELETE FROM precast.usage;
+      INSERT INTO precast.usage (app_key, day, shape, status, count, saving, type, fields) VALUES
+        ('Shop', '2026-01-01', 'list', 200, 1200, '', 'posts', 'title'),
+        ('Shop', '2026-01-01', 'list', 400, 34, 'page=1', 'posts', 'title'),
+        ('Shop', '2026-01-02', 'list', 200, 5, '', 'posts', 'author,title'),
+        ('Shop', '2026-01-02', 'search', 200, 100, '', 'posts', ''),
+        ('Shop', '2026-01-02', 'list', 200, 9, '', '(other)', '(other)'),
+        ('Shop', '2026-01-02', 'list', 200, 2, '', '', '')`);
+  });
+
+  test("prints the costliest types, or combinations of fields, first", async () => {
+    expect((await place.call("usage --by type")).stdout).toMatch(
+      /^1,350 counted requests, 2026-01-01 to 2026-01-02 \(UTC\)\n\nCostliest\nShop\tposts\t1,339\t99\.2 %\nShop\t\(other\)\t9\t0\.7 %\nShop\t\(none\)\t2\t0\.1 %\n\nDay by day\n/,
+    );
+    expect((await place.call("usage --by field")).stdout).toContain(
+      "Costliest\nShop\tposts\ttitle\t1,234\t91.4 %\nShop\tposts\t(none)\t100\t7.4 %\nShop\t(other)\t(other)\t9\t0.7 %\nShop\tposts\tauthor,title\t5\t0.4 %\n",
+    );
+    expect((await place.call("usage --by shape")).stdout).toBe((await place.call("usage")).stdout);
+  });
+
+  test("without --by, sums are as if types and fields were not recorded", async () => {
+    const { rows } = await place.json<{ rows: unknown[] }>("usage --since 2026-01-02");
+    expect(rows).toEqual([
+      { app: "Shop", day: "2026-01-02", shape: "list", status: 200, saving: "", count: 16 },
+      { app: "Shop", day: "2026-01-02", shape: "search", status: 200, saving: "", count: 100 },
+    ]);
+  });
+
+  test("--json and --csv have the rows of each day", async () => {
+    expect(await place.json("usage --by type --since 2026-01-02")).toMatchObject({
+      total: 116,
+      by: "type",
+      rows: [
+        { app: "Shop", day: "2026-01-02", type: "", count: 2 },
+        { app: "Shop", day: "2026-01-02", type: "(other)", count: 9 },
+        { app: "Shop", day: "2026-01-02", type: "posts", count: 105 },
+      ],
+      sums: [{ app: "Shop", type: "posts", count: 105 }, expect.anything(), expect.anything()],
+    });
+    expect((await place.call("usage --by field --csv --until 2026-01-01")).stdout).toBe(
+      "app,day,type,fields,count\r\nShop,2026-01-01,posts,title,1234\r\n",
+    );
+  });
+});

@@ -519,4 +519,58 @@ describe("the ledger", () => {
     expect(rows).toEqual([["list", "per_page=2", "1"]]);
     expect(api.errors).toHaveLength(1);
   });
+
+  test("records the type and the names of the fields that a request uses, and no other text of clients", async () => {
+    await store.database.execute("DELETE FROM precast.usage");
+    const api = await openApiServer(store);
+    for (const target of [
+      "posts?per_page=1",
+      "posts?per_page=1&filter[title]=secret&sort=-published_at&filter[nonsense]=secret",
+      "posts?sort=-title&filter[title][in]=a,b&fields=title",
+      "posts/search?q=secret&sort=published_at",
+      "posts/abcdef00-0000-4000-8000-000000000001?populate=title,nonsense",
+      "nonsense?per_page=1&filter[title]=secret",
+    ])
+      await api.get(`/api/v1/${target}`, { appKey: "shop" });
+    await api.close();
+    const rows = await store.database.query(
+      sql(`SELECT shape, type, fields, sum(count)::text FROM precast.usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`),
+    );
+    expect(rows).toEqual([
+      ["list", "", "", "1"],
+      ["list", "posts", "", "1"],
+      ["list", "posts", "published_at,title", "1"],
+      ["list", "posts", "title", "1"],
+      ["populate", "posts", "title", "1"],
+      ["search", "posts", "published_at", "1"],
+    ]);
+  });
+
+  test("counts what is beyond 200 combinations of types and fields of an app together, and loses none", async () => {
+    await store.database.execute("DELETE FROM precast.usage");
+    const ledger = await open(store, "names");
+    const counts = Array.from({ length: 3_000 }, (_, index) =>
+      ledger.count({ ...count("a"), type: "posts", fields: `f${index % 300}` }),
+    );
+    await Promise.all([...counts, ledger.count({ ...count("b"), type: "posts", fields: "f299" })]);
+    await ledger.close();
+    const rows = await store.database.query(
+      sql("SELECT app_key, type, fields, sum(count)::text FROM precast.usage GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"),
+    );
+    expect(rows).toHaveLength(202);
+    expect(rows[0]).toEqual(["a", "(other)", "(other)", "1000"]);
+    expect(rows.at(-1)).toEqual(["b", "posts", "f299", "1"]);
+    expect(rows.reduce((sum, row) => sum + Number(row[3]), 0)).toBe(3_001);
+  });
+
+  test("reads journals that an earlier checkout has written, without types and fields", async () => {
+    await store.database.execute("DELETE FROM precast.usage");
+    const folder = join(store.folder, "earlier", "1-abcdef01");
+    await mkdir(folder, { recursive: true });
+    const line = { app: "a", day: DAY, shape: "list", status: 200, saving: "", count: 7 };
+    await writeFile(join(folder, "abcdef00-0000-4000-8000-000000000001.ndjson"), `${JSON.stringify(line)}\n`);
+    const ledger = await open(store, "earlier");
+    await ledger.close();
+    expect(await usage(store)).toEqual([["a", DAY, "list", "200", "7"]]);
+  });
 });
