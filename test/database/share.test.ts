@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function count(database: Database): Promise<string | null | undefined> {
-  return (await database.query(sql("SELECT count(*)::text FROM notes")))[0]?.[0];
+  return (await database.query(sql("SELECT count(*)::text FROM public.notes")))[0]?.[0];
 }
 
 describe("an embedded database that is open and shared", () => {
@@ -42,7 +42,7 @@ describe("an embedded database that is open and shared", () => {
 
   beforeAll(async () => {
     host = await openDatabase(options(folder, true));
-    await host.execute("CREATE TABLE notes (text text)");
+    await host.execute("CREATE TABLE public.notes (text text)");
     guest = await openDatabase(options(folder, false));
   });
   afterAll(async () => {
@@ -55,35 +55,35 @@ describe("an embedded database that is open and shared", () => {
   });
 
   test("lets a guest read and write", async () => {
-    await guest.query(sql("INSERT INTO notes VALUES ($1)", ["from the guest, with a line\nbreak and 'quotes'"]));
-    expect(await host.query(sql("SELECT text FROM notes"))).toEqual([
+    await guest.query(sql("INSERT INTO public.notes VALUES ($1)", ["from the guest, with a line\nbreak and 'quotes'"]));
+    expect(await host.query(sql("SELECT text FROM public.notes"))).toEqual([
       ["from the guest, with a line\nbreak and 'quotes'"],
     ]);
-    await guest.execute("DELETE FROM notes; DELETE FROM notes");
+    await guest.execute("DELETE FROM public.notes; DELETE FROM public.notes");
     expect(await count(guest)).toBe("0");
   });
 
   test("keeps what a guest's transaction commits, and rolls back one that fails", async () => {
-    await guest.transaction("write", (session) => session.query(sql("INSERT INTO notes VALUES ('kept')")));
+    await guest.transaction("write", (session) => session.query(sql("INSERT INTO public.notes VALUES ('kept')")));
     const failing = guest.transaction("write", async (session) => {
-      await session.query(sql("INSERT INTO notes VALUES ('lost')"));
+      await session.query(sql("INSERT INTO public.notes VALUES ('lost')"));
       throw new Error("the guest changed its mind");
     });
     await expect(failing).rejects.toThrow("the guest changed its mind");
-    expect(await host.query(sql("SELECT text FROM notes"))).toEqual([["kept"]]);
-    await host.execute("DELETE FROM notes");
+    expect(await host.query(sql("SELECT text FROM public.notes"))).toEqual([["kept"]]);
+    await host.execute("DELETE FROM public.notes");
   });
 
   test("reports SQL errors to a guest with their codes", async () => {
     await expect(guest.query(sql("SELECT * FROM nowhere"))).rejects.toMatchObject({ code: "42P01" });
-    const reading = guest.transaction("read", (session) => session.query(sql("INSERT INTO notes VALUES ('x')")));
+    const reading = guest.transaction("read", (session) => session.query(sql("INSERT INTO public.notes VALUES ('x')")));
     await expect(reading).rejects.toMatchObject({ code: "25006" });
   });
 
   test("rolls back a transaction when its guest closes in the middle of it", async () => {
     const leaving = await openDatabase(options(folder, false));
     const left = leaving.transaction("write", async (session) => {
-      await session.query(sql("INSERT INTO notes VALUES ('half')"));
+      await session.query(sql("INSERT INTO public.notes VALUES ('half')"));
       await leaving.close();
       await session.query(sql("SELECT 1"));
     });
@@ -94,11 +94,11 @@ describe("an embedded database that is open and shared", () => {
   test("runs transactions of host and guest one after another", async () => {
     const add = (database: Database) =>
       database.transaction("write", async (session) => {
-        const rows = await session.query(sql("SELECT count(*)::text FROM notes"));
-        await session.query(sql("INSERT INTO notes VALUES ($1)", [rows[0]?.[0] as string]));
+        const rows = await session.query(sql("SELECT count(*)::text FROM public.notes"));
+        await session.query(sql("INSERT INTO public.notes VALUES ($1)", [rows[0]?.[0] as string]));
       });
     await Promise.all([host, guest, host, guest, guest, host].map(add));
-    const rows = await host.query(sql("SELECT text FROM notes ORDER BY text"));
+    const rows = await host.query(sql("SELECT text FROM public.notes ORDER BY text"));
     expect(rows.flat()).toEqual(["0", "1", "2", "3", "4", "5"]);
   });
 });
@@ -106,15 +106,15 @@ describe("an embedded database that is open and shared", () => {
 describe("a guest that opens the embedded database to share it", () => {
   test("becomes the host when its host has closed, and serves another guest", async () => {
     const host = await openDatabase(options(folder, true));
-    await host.execute("DROP TABLE IF EXISTS notes; CREATE TABLE notes (text text)");
+    await host.execute("DROP TABLE IF EXISTS public.notes; CREATE TABLE public.notes (text text)");
     const heir = await openDatabase(options(folder, true));
     const second = await openDatabase(options(folder, true));
-    await heir.query(sql("INSERT INTO notes VALUES ('before')"));
+    await heir.query(sql("INSERT INTO public.notes VALUES ('before')"));
     await host.close();
     // Both try to open it: one becomes the host, and the other its guest.
     const counts = await Promise.all([heir, second].map(untilAnswered));
     expect(counts).toEqual(["1", "1"]);
-    await second.query(sql("INSERT INTO notes VALUES ('after')"));
+    await second.query(sql("INSERT INTO public.notes VALUES ('after')"));
     expect(await count(heir)).toBe("2");
     await second.close();
     await heir.close();
