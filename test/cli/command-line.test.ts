@@ -107,7 +107,7 @@ const OWN: Record<string, string[]> = {
     "--wait-visible",
     "--wait-limit",
   ],
-  explain: ["--app"],
+  explain: ["--app", "--sql", "--plan"],
   verify: ["--app", "--sample"],
   status: [],
   doctor: ["--fix", "--connections", "--workers"],

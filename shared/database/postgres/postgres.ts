@@ -35,7 +35,9 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
     listen: (onChange) => {
-      const announce = (text: string) => lend((client) => runQuick(client, `NOTIFY ${CHANNEL}, '${text}'`));
+      // Classified before the connection is given back: a silent one must not be lent again.
+      const announce = (text: string) =>
+        lend((client) => withFaults(() => runQuick(client, `NOTIFY ${CHANNEL}, '${text}'`)));
       return keepListening(() => openListening(url, onChange, announce), onChange);
     },
     probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
@@ -118,7 +120,7 @@ async function expectToHear(client: pg.Client, announce: (text: string) => Promi
   client.on("notification", ({ payload }) => {
     if (payload === text) heard.abort();
   });
-  await withFaults(() => announce(text));
+  await announce(text);
   await pause(HEARTBEAT_TIMEOUT, heard.signal);
   if (heard.signal.aborted) return;
   // A connection that was lost meanwhile is another matter.
