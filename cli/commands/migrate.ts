@@ -1,12 +1,9 @@
 /** `precast migrate`: creates or upgrades the database schema. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { databaseName, databaseOptions, openDatabase, requireKnownSchema, SchemaError } from "../database.ts";
+import { databaseOptions, openDatabase, requireKnownSchema, SchemaError } from "../database.ts";
 
 export const migrateCommand = defineCommand({
   name: "migrate",
@@ -16,7 +13,6 @@ export const migrateCommand = defineCommand({
   database: "created",
   examples: ["precast migrate --database-url postgres://cms@db.internal/cms"],
   run: async ({ terminal }, settings) => {
-    if (isNew(settings)) terminal.say(`Creating ${databaseName(settings)}.`);
     const database = await openDatabase(databaseOptions(settings));
     try {
       const missing = missingRequirement(await readTraits(database));
@@ -31,11 +27,6 @@ export const migrateCommand = defineCommand({
     }
   },
 });
-
-/** Whether the embedded database is still to be made, which takes seconds. */
-function isNew({ databaseUrl, dataDir }: Settings<CommonName>): boolean {
-  return databaseUrl === null && !existsSync(join(dataDir, "database"));
-}
 
 // What a database must have for the schema.
 

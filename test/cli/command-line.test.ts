@@ -447,12 +447,6 @@ describe("the configuration", () => {
     ];
     expect(told.map((line) => line.split(" ")[0]).sort()).toEqual(names);
   });
-
-  test("a missing app is reported by the name of its flag, --app", async () => {
-    const { code, stderr } = await nowhere.call("explain /x");
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/--app\b/);
-  });
 });
 
 describe("on PostgreSQL", () => {
