@@ -177,7 +177,7 @@ describe("on an embedded database", () => {
     folder = await mkdtemp(join(tmpdir(), "precast-cancel-"));
     const options = { url: null, dataDir: folder, queryTimeout: null, connections: 1, share: true };
     host = await openDatabase(options);
-    await host.execute("CREATE TABLE notes (text text); INSERT INTO notes VALUES ('kept')");
+    await host.execute("CREATE TABLE public.notes (text text); INSERT INTO public.notes VALUES ('kept')");
     guest = await openDatabase(options);
   });
   afterAll(async () => {
@@ -186,7 +186,7 @@ describe("on an embedded database", () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  const kept = () => host.query(sql("SELECT text FROM notes"));
+  const kept = () => host.query(sql("SELECT text FROM public.notes"));
 
   /** Calls `ask`, and resolves when its query was posted to the database thread. */
   async function begin(ask: () => Promise<unknown>): Promise<{ outcome: Promise<unknown>; thread: Worker }> {
@@ -245,6 +245,6 @@ describe("on an embedded database", () => {
     await thread.terminate();
     expect(await outcome).toBe("unavailable");
     expect(await waiting).toEqual([["kept"]]);
-    expect(await guest.query(sql("SELECT text FROM notes"))).toEqual([["kept"]]);
+    expect(await guest.query(sql("SELECT text FROM public.notes"))).toEqual([["kept"]]);
   });
 });

@@ -26,7 +26,7 @@ const SOME = 40;
 const WORDS =
   /^The embedded database in .* cannot be written to because its disk is full\. The existing data is intact\. Free /;
 
-const write = sql("INSERT INTO notes VALUES ('a')");
+const write = sql("INSERT INTO public.notes VALUES ('a')");
 
 describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () => {
   let disk: Disk;
@@ -39,11 +39,11 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     const data = join(disk.folder, "data");
     await copyEmbedded(data);
     const database = await open(data);
-    await database.execute("CREATE TABLE notes (text text)");
+    await database.execute("CREATE TABLE public.notes (text text)");
     return database;
   }
   const count = async (database: Pick<Database, "query">) =>
-    (await database.query(sql("SELECT count(*)::text FROM notes")))[0]?.[0];
+    (await database.query(sql("SELECT count(*)::text FROM public.notes")))[0]?.[0];
 
   test("an embedded database refuses writes, answers reads, and accepts writes again when there is space", async () => {
     const database = await openOnDisk();
