@@ -1164,7 +1164,7 @@ describe("on the embedded database", () => {
 
   /** Commands that make a folder there. */
   function inFolder(folder: string): string[] {
-    return [`status --data-dir ${folder}`, `build --out ${folder}`, `edge caddy --app a --write ${folder}`];
+    return [`migrate --data-dir ${folder}`, `build --out ${folder}`, `edge caddy --app a --write ${folder}`];
   }
 
   test("a database whose creation was killed is created again", async () => {
