@@ -115,7 +115,7 @@ describe("the layout", () => {
     ["negotiator", ["server/http/encode.ts"]],
     ["pino", ["server/log.ts"]],
     ["prom-client", ["server/metrics.ts"]],
-    ["quicktype-core", ["cli/types/quicktype.ts"]],
+    ["quicktype-core", ["cli/commands/types.ts"]],
     [
       "zod",
       [

@@ -49,6 +49,27 @@ async function writeTypes({ app, values }: Source, language: TypesLanguage): Pro
   if (language === "ts") return writeTypeScript(named, values);
   const schema = writeJsonSchema(named, values);
   if (language === "json-schema") return schema;
+  return writeWithQuicktype(language, schema);
+}
+
+// Makes types in other languages from the JSON Schema, with quicktype.
+
+/** Options of quicktype for each language: plain data, with the reading of JSON that the language itself has. */
+const OPTIONS = {
+  swift: { "access-level": "public", "struct-or-class": "struct", initializers: "false" },
+  kotlin: { framework: "kotlinx", package: "precast" },
+  dart: { "null-safety": "true", "final-props": "true" },
+} as const;
+
+/** `schema` is the text of a document with `$defs`. */
+async function writeWithQuicktype(language: keyof typeof OPTIONS, schema: string): Promise<string> {
   // Loaded only where it is needed: it takes longer to load than all the rest.
-  return (await import("../types/quicktype.ts")).writeLanguage(language, schema);
+  const { InputData, JSONSchemaInput, quicktype } = await import("quicktype-core");
+  const input = new JSONSchemaInput(undefined);
+  // All definitions at once: one by one, each would get copies of those that it refers to, under other names.
+  await input.addSource({ name: "Answers", schema, uris: ["#/$defs/"] });
+  const inputData = new InputData();
+  inputData.addInput(input);
+  const { lines } = await quicktype({ inputData, lang: language, rendererOptions: OPTIONS[language] });
+  return `${lines.join("\n").trimEnd()}\n`;
 }
