@@ -4,12 +4,15 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import type { App } from "../shared/api/catalog.ts";
 import { QUERY_SECONDS } from "../shared/api/errors.ts";
+import { readApps } from "../shared/apps.ts";
 import { type CommonName, ConfigError, type Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions, Session } from "../shared/database/database.ts";
 import { ServerEndedFault } from "../shared/database/errors.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 import { sql, type Value } from "../shared/sql/query.ts";
+import { UnknownAppError } from "../shared/tree.ts";
 
 export class SchemaError extends Error {
   constructor(message: string) {
@@ -86,6 +89,29 @@ export function noAppText(settings: Settings<CommonName>): string {
       ? "import a bundle (precast import <folder>), or specify a database with --database-url"
       : "import a bundle first (precast import <folder>)";
   return `No app in ${databaseName(settings)}: ${remedy}.`;
+}
+
+/** The key that is asked for, or the only one. Throws UnknownAppError, or ConfigError when there are several. */
+export function chooseKey(keys: readonly string[], asked: string | null): string {
+  if (asked !== null && !keys.includes(asked)) throw new UnknownAppError([asked], keys);
+  if (asked === null && keys.length > 1)
+    throw new ConfigError([`--app is missing, and there are several apps: ${keys.join(", ")}`]);
+  return asked ?? (keys[0] as string);
+}
+
+/** The app of the database that is asked for, or the only one. Throws as chooseKey, and ConfigError when there is none. */
+export async function readChosenApp(
+  session: Session,
+  asked: string | null,
+  settings: Settings<CommonName>,
+): Promise<App> {
+  const apps = await readApps(session, settings);
+  if (apps.length === 0 && asked === null) throw new ConfigError([noAppText(settings)]);
+  const key = chooseKey(
+    apps.map((app) => app.key),
+    asked,
+  );
+  return apps.find((app) => app.key === key) as App;
 }
 
 /** Migrates an embedded database that lacks the current schema. Throws SchemaError for a PostgreSQL that lacks it. */

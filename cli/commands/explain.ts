@@ -1,14 +1,13 @@
 /** `precast explain`: tells the shape of a request, whether it counts and why, and what answers it. */
 import type { App } from "../../shared/api/catalog.ts";
 import type { Ignored } from "../../shared/api/warning.ts";
-import { readApps } from "../../shared/apps.ts";
-import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
+import type { Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { formatCount, formatCounted } from "../../shared/text.ts";
-import { chooseApps, readTreeState } from "../../shared/tree.ts";
+import { readTreeState } from "../../shared/tree.ts";
 import { isPartialTree } from "../builder/remote.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
-import { noAppText, QUERY_TIMEOUT, withDatabase } from "../database.ts";
+import { QUERY_TIMEOUT, readChosenApp, withDatabase } from "../database.ts";
 import { type ExplainedFile, type ExplainedQuery, type Explanation, explain } from "../explain/explanation.ts";
 import type { PlanNode, QueryPlan } from "../explain/query-plan.ts";
 
@@ -24,25 +23,17 @@ export const explainCommand = defineCommand({
   run: async ({ terminal }, settings, argument) => {
     const target = readTarget(argument);
     const answer = async (database: Database) => {
-      const key = settings.app ?? (await findOnlyApp(database, settings));
+      const key = settings.app ?? (await readChosenApp(database, null, settings)).key;
       const built = builtApp(settings.out, key);
       if (built !== null) return explain(database, built, target, { out: settings.out, hasTree: true });
-      const [app] = chooseApps(await readApps(database, settings), [key]);
-      return explain(database, app as App, target, { out: settings.out, hasTree: false });
+      const app = await readChosenApp(database, key, settings);
+      return explain(database, app, target, { out: settings.out, hasTree: false });
     };
     const explanation = await withDatabase(settings, answer, { queryTimeout: QUERY_TIMEOUT });
     terminal.result(writeText(explanation, settings, terminal), explanation);
     return DONE;
   },
 });
-
-/** Throws ConfigError when there are several apps, or none. */
-async function findOnlyApp(database: Database, settings: Settings<CommonName>): Promise<string> {
-  const keys = (await readApps(database, settings)).map(({ key }) => key);
-  if (keys.length === 0) throw new ConfigError([noAppText(settings)]);
-  if (keys.length > 1) throw new ConfigError([`--app is missing, and there are several apps: ${keys.join(", ")}`]);
-  return keys[0] as string;
-}
 
 /**
  * The app as it was when its tree was built, which is how the server sees it. Null when there is no tree, or when some

@@ -5,7 +5,7 @@ import type { TypesLanguage } from "../../shared/settings/common.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { writeJsonSchema } from "../types/json-schema.ts";
 import { nameTypes } from "../types/names.ts";
-import { readSource, type Source } from "../types/source.ts";
+import { readInput, type TypesInput } from "../types/source.ts";
 import { writeTypeScript } from "../types/typescript.ts";
 
 export const typesCommand = defineCommand({
@@ -22,7 +22,7 @@ export const typesCommand = defineCommand({
   ],
   run: async ({ terminal }, settings, folder) => {
     const { lang, typesFile: file, check } = settings;
-    const source = await readSource(folder, settings);
+    const source = await readInput(folder, settings);
     const text = await writeTypes(source, lang);
     const report = { app: source.app.key, language: lang, file };
     if (file === null) {
@@ -44,7 +44,7 @@ export const typesCommand = defineCommand({
   },
 });
 
-async function writeTypes({ app, values }: Source, language: TypesLanguage): Promise<string> {
+async function writeTypes({ app, values }: TypesInput, language: TypesLanguage): Promise<string> {
   const named = nameTypes(app);
   if (language === "ts") return writeTypeScript(named, values);
   const schema = writeJsonSchema(named, values);

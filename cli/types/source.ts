@@ -2,24 +2,23 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type App, compareTypes } from "../../shared/api/catalog.ts";
-import { readApps } from "../../shared/apps.ts";
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { builtAppKeys, readTreeState, STATE_FOLDER, UnknownAppError } from "../../shared/tree.ts";
-import { noAppText, readRows, withDatabase } from "../database.ts";
+import { builtAppKeys, readTreeState, STATE_FOLDER } from "../../shared/tree.ts";
+import { chooseKey, readChosenApp, readRows, withDatabase } from "../database.ts";
 import { readBundle } from "../import/bundle.ts";
 import { APP } from "../import/folder.ts";
 import { ImportProblems, noProblems } from "../import/report.ts";
 import type { SelectValues } from "./names.ts";
 
-export type Source = { readonly app: App; readonly values: SelectValues };
+export type TypesInput = { readonly app: App; readonly values: SelectValues };
 
-type SourceSettings = Settings<CommonName | "app" | "values">;
+type InputSettings = Settings<CommonName | "app" | "values">;
 
 const NO_VALUES: SelectValues = new Map();
 
 /** Throws ConfigError when it is not clear which app is meant, and ImportProblems when the bundle is invalid. */
-export async function readSource(folder: string, settings: SourceSettings): Promise<Source> {
+export async function readInput(folder: string, settings: InputSettings): Promise<TypesInput> {
   if (folder === "")
     return withDatabase(settings, (database) =>
       database.transaction("read", (session) => readStored(session, settings)),
@@ -32,18 +31,12 @@ export async function readSource(folder: string, settings: SourceSettings): Prom
   ]);
 }
 
-async function readStored(session: Session, settings: SourceSettings): Promise<Source> {
-  const all = await readApps(session, settings);
-  if (all.length === 0) throw new ConfigError([noAppText(settings)]);
-  const key = chooseKey(
-    all.map((app) => app.key),
-    settings.app,
-  );
-  const app = all.find((one) => one.key === key) as App;
+async function readStored(session: Session, settings: InputSettings): Promise<TypesInput> {
+  const app = await readChosenApp(session, settings.app, settings);
   return { app, values: settings.values ? await readValues(session, app) : NO_VALUES };
 }
 
-function readBuilt(folder: string, settings: SourceSettings): App {
+function readBuilt(folder: string, settings: InputSettings): App {
   const keys = builtAppKeys(folder);
   if (keys.length === 0) throw new ConfigError([`No app is built in ${folder}: run \`precast build\`.`]);
   const key = chooseKey(keys, settings.app);
@@ -53,7 +46,7 @@ function readBuilt(folder: string, settings: SourceSettings): App {
   return state.app;
 }
 
-async function readBundled(folder: string, settings: SourceSettings): Promise<App> {
+async function readBundled(folder: string, settings: InputSettings): Promise<App> {
   const problems = noProblems();
   const bundle = await readBundle(folder, false, problems, noProblems());
   if (problems.listed.size > 0 || bundle.app === null) throw new ImportProblems(problems);
@@ -61,14 +54,6 @@ async function readBundled(folder: string, settings: SourceSettings): Promise<Ap
   chooseKey([key], settings.app);
   const types = bundle.types.filter(({ published }) => published).sort(compareTypes);
   return { key, name, media_base_url: media_base_url ?? "", types };
-}
-
-/** The key that is asked for, or the only one. */
-function chooseKey(keys: readonly string[], asked: string | null): string {
-  if (asked !== null && !keys.includes(asked)) throw new UnknownAppError([asked], keys);
-  if (asked === null && keys.length > 1)
-    throw new ConfigError([`--app is missing, and there are several apps: ${keys.join(", ")}`]);
-  return asked ?? (keys[0] as string);
 }
 
 /** Of a field with more values, the type is text: nobody reads a longer union. */
