@@ -65,12 +65,12 @@ const NO_RULES = { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" };
 const NUMERIC = /^([\d,.]+( ([kMGT]?B|%))?)?$/;
 
 export function drawTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const isNumeric = (_: string, column: number) => rows.every((row) => NUMERIC.test(String(row[column])));
+  const isNumeric = (column: number) => rows.every((row) => NUMERIC.test(String(row[column])));
   const table = new Table({
     head: [...head],
     style: { head: ["bold"], border: ["gray"] },
     chars: NO_RULES,
-    colAligns: head.map((name, column) => (isNumeric(name, column) ? "right" : "left")),
+    colAligns: head.map((_, column) => (isNumeric(column) ? "right" : "left")),
   });
   table.push(...rows.map((row) => row.map(String)));
   return table.toString();

@@ -1,6 +1,6 @@
 /** Writes the answers of an app as a JSON Schema (draft 2020-12), from which other languages' types are made as well. */
 import type { Field, Timestamp } from "../../shared/api/catalog.ts";
-import { findTarget, type NamedApp, type NamedType, type SelectValues, SHAPES, type Shape, shownIn } from "./names.ts";
+import { findTarget, type NamedApp, type NamedType, type SelectValues, shownIn, VIEWS, type View } from "./names.ts";
 
 type Json = { readonly [key: string]: unknown };
 
@@ -19,7 +19,7 @@ const FROM_ONE = { type: "integer", minimum: 1 };
  */
 export function writeJsonSchema(named: NamedApp, values: SelectValues): string {
   const { app, types } = named;
-  const definitions = types.flatMap((one) => SHAPES.flatMap((shape) => describeShape(named, one, shape, values)));
+  const definitions = types.flatMap((one) => VIEWS.flatMap((view) => describeView(named, one, view, values)));
   const document = {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: app.name,
@@ -29,41 +29,41 @@ export function writeJsonSchema(named: NamedApp, values: SelectValues): string {
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
-function describeShape(
+function describeView(
   named: NamedApp,
   one: NamedType,
-  shape: Shape,
+  view: View,
   values: SelectValues,
 ): readonly (readonly [string, Json])[] {
   const { type, name } = one;
-  const { fields, timestamps } = shownIn(type, shape);
+  const { fields, timestamps } = shownIn(type, view);
   const properties = Object.fromEntries([
     ["id", A_UUID],
-    ...fields.flatMap((field) => describeField(named, field, shape, values.get(type.slug)?.get(field.name))),
+    ...fields.flatMap((field) => describeField(named, field, view, values.get(type.slug)?.get(field.name))),
     ...timestamps.map((timestamp: Timestamp) => [timestamp, A_TIMESTAMP]),
   ]);
-  const own = { title: name + shape, ...(shape === "Entry" ? describe(type.description) : {}), ...object(properties) };
+  const own = { title: name + view, ...(view === "Entry" ? describe(type.description) : {}), ...object(properties) };
   return [
-    [name + shape, own],
-    [`${name}${shape}Answer`, describeAnswer(name, shape)],
+    [name + view, own],
+    [`${name}${view}Answer`, describeAnswer(name, view)],
   ];
 }
 
-function describeAnswer(name: string, shape: Shape): Json {
-  const data = reference(name + shape);
-  if (shape === "Entry" || shape === "Populated") return object({ data });
-  const meta = reference(shape === "Item" ? "Meta" : "SearchMeta");
+function describeAnswer(name: string, view: View): Json {
+  const data = reference(name + view);
+  if (view === "Entry" || view === "Populated") return object({ data });
+  const meta = reference(view === "Item" ? "Meta" : "SearchMeta");
   return object({ data: { type: "array", items: data }, meta });
 }
 
 function describeField(
   named: NamedApp,
   field: Field,
-  shape: Shape,
+  view: View,
   values: readonly string[] | undefined,
 ): (readonly [string, Json])[] {
-  const target = shape === "Populated" ? findTarget(named, field) : undefined;
-  const value = { ...describeValue(field, target, shape, values), ...describe(field.label) };
+  const target = view === "Populated" ? findTarget(named, field) : undefined;
+  const value = { ...describeValue(field, target, view, values), ...describe(field.label) };
   if (field.type !== "media") return [[field.name, value]];
   const address = { type: "string", format: "uri" };
   const url = field.multiple ? { type: "array", items: orNull(address) } : orNull(address);
@@ -77,10 +77,10 @@ function describeField(
 function describeValue(
   field: Field,
   target: NamedType | undefined,
-  shape: Shape,
+  view: View,
   values: readonly string[] | undefined,
 ): Json {
-  const isPopulated = shape === "Populated" && field.type === "relation";
+  const isPopulated = view === "Populated" && field.type === "relation";
   const item = isPopulated ? describePopulated(target) : describeItem(field, values);
   if (field.multiple) {
     const list = { type: "array", items: item };

@@ -1,31 +1,31 @@
 /**
- * The shapes in which answers show the entries of a content type, and the names that they have in generated code: unique
+ * The views in which answers show the entries of a content type, and the names that they have in generated code: unique
  * in the whole file, and legal in every language.
  */
 import type { App, ContentType, Field } from "../../shared/api/catalog.ts";
 import { type Shown, shownOfEntry, shownOfList, shownOfSearch } from "../../shared/api/columns.ts";
 
 /** What each content type has: an item of a list, one of a search, an entry, and an entry with its relations populated. */
-export const SHAPES = ["Item", "SearchItem", "Entry", "Populated"] as const;
-export type Shape = (typeof SHAPES)[number];
+export const VIEWS = ["Item", "SearchItem", "Entry", "Populated"] as const;
+export type View = (typeof VIEWS)[number];
 
 /** A content type with the beginning of its names: `BlogPosts` for `blog-posts`. */
 export type NamedType = { readonly type: ContentType; readonly name: string };
 
 /** Names of the file itself, which no content type may take. */
-export const COMMON_NAMES = ["Meta", "SearchMeta", "Catalog", "Schema", "ApiError"] as const;
+export const OWN_NAMES = ["Meta", "SearchMeta", "Catalog", "Schema", "ApiError"] as const;
 
 export type NamedApp = { readonly app: App; readonly name: string; readonly types: readonly NamedType[] };
 
 /** In catalog order. Of two slugs that would get the same name, the second gets a number. */
 export function nameTypes(app: App): NamedApp {
   const name = toPascalCase(app.key);
-  const used = new Set<string>([name, ...COMMON_NAMES]);
+  const used = new Set<string>([name, ...OWN_NAMES]);
   const types = app.types.map((type) => {
     const base = toPascalCase(type.slug);
     for (let number = 1; ; number++) {
       const candidate = number === 1 ? base : `${base}${number}`;
-      const names = SHAPES.flatMap((shape) => [candidate + shape, `${candidate}${shape}Answer`]);
+      const names = VIEWS.flatMap((view) => [candidate + view, `${candidate}${view}Answer`]);
       if (names.some((one) => used.has(one))) continue;
       for (const one of names) used.add(one);
       return { type, name: candidate };
@@ -41,10 +41,10 @@ function toPascalCase(text: string): string {
   return /^[A-Za-z]/.test(name) ? name : `T${name}`;
 }
 
-/** The properties that a shape shows, besides `id`. */
-export function shownIn(type: ContentType, shape: Shape): Shown {
-  if (shape === "Item") return shownOfList(type);
-  return shape === "SearchItem" ? shownOfSearch(type) : shownOfEntry(type);
+/** The properties that a view shows, besides `id`. */
+export function shownIn(type: ContentType, view: View): Shown {
+  if (view === "Item") return shownOfList(type);
+  return view === "SearchItem" ? shownOfSearch(type) : shownOfEntry(type);
 }
 
 /** The type that a relation leads to; undefined when it is not published: then nothing is ever populated. */

@@ -123,6 +123,11 @@ export function isSortable(type: ContentType, name: string): boolean {
   return isTimestamp(name) || type.sortable_fields.includes(name);
 }
 
+/** What `sort` can name. */
+export function listSortable(type: ContentType): readonly string[] {
+  return [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
+}
+
 export function defaultPerPage(type: ContentType): number {
   return type.per_page ?? DEFAULT_PER_PAGE;
 }

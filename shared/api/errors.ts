@@ -1,6 +1,6 @@
 /** Defines all refusals: code, status, message. A refusal is returned, never thrown. Source: contract.md section 6. */
 import { findNearest } from "../text.ts";
-import { APP_KEY, type ContentType, findColumn, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
+import { APP_KEY, type ContentType, findColumn, listSortable, MAX_PER_PAGE } from "./catalog.ts";
 
 const STATUS = {
   BAD_REQUEST: 400,
@@ -187,7 +187,7 @@ export const badFilterValue = (expected: string, parameter: string) =>
   refuse("INVALID_FILTER_VALUE", expected, parameter);
 
 export function badSort(type: ContentType, sort: string): Refusal {
-  const allowed = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
+  const allowed = listSortable(type);
   const rule = `sort is one field, with a leading '-' for descending order, of at most ${MAX_SORT_LENGTH} characters.`;
   const field = sort.replace(/^-/, "");
   const isName = /^\w+$/.test(field) && sort.length <= MAX_SORT_LENGTH;

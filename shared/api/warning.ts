@@ -3,9 +3,10 @@
  * warnings of X-Request-Warning, and what an endpoint ignores. Source: shared/contract.md sections 3 and 7.
  */
 import { findNearest } from "../text.ts";
-import { type Column, type ContentType, findColumn, isFilterable } from "./catalog.ts";
+import { type Column, type ContentType, findColumn, isFilterable, TIMESTAMPS } from "./catalog.ts";
 import { isReadable, listedValues } from "./filter.ts";
-import { type ApiRequest, type Filter, PARAMETERS_OF, type Route, splitTarget } from "./request.ts";
+import { type ApiRequest, type Filter, PARAMETERS_OF, splitTarget } from "./request.ts";
+import { readNames } from "./value.ts";
 
 /** Bytes. Some proxies refuse answers whose headers together have more than 4,096. */
 const MAX_SIZE = 2_000;
@@ -73,37 +74,35 @@ function encode(text: string, unsafe: RegExp): string {
 export type Ignored = { readonly parameter: string; readonly why: string };
 
 /** In the order of the URL; names in `fields` and `populate` come last. */
-export function findIgnored(
-  target: string,
-  { route, parameters }: ApiRequest,
-  type: ContentType | undefined,
-): Ignored[] {
+export function findIgnored(target: string, request: ApiRequest, type: ContentType | undefined): Ignored[] {
   const sent = new Map(new URLSearchParams(`?${splitTarget(target).query}`));
   const vain = [...sent].flatMap(([parameter, value]) => {
-    const why = whyIgnored(parameter, value, route);
+    const why = whyIgnored(parameter, value, request);
     return why === null ? [] : [{ parameter, why }];
   });
   if (type === undefined) return vain;
   const fields = type.fields.map(({ name }) => name);
   const relations = type.fields.flatMap((field) => (field.type === "relation" ? field.name : []));
-  const columns = ["id", ...fields, "published_at", "created_at", "updated_at"];
+  const { parameters } = request;
   return [
     ...vain,
-    ...unknownNames("fields", parameters.fields, columns, "field"),
+    ...unknownNames("fields", parameters.fields, ["id", ...fields, ...TIMESTAMPS], "field"),
     ...unknownNames("populate", parameters.populate, relations, "relation"),
   ];
 }
 
-function whyIgnored(parameter: string, value: string, { kind }: Route): string | null {
+function whyIgnored(parameter: string, value: string, { route, likeFields }: ApiRequest): string | null {
   const name = parameter.startsWith("filter[") ? "filter" : parameter;
   const everywhere = [...new Set(Object.values(PARAMETERS_OF).flat())];
   if (!everywhere.includes(name)) return `no endpoint has it${suggest(findNearest(name, everywhere))}`;
-  if (!PARAMETERS_OF[kind].includes(name)) return `${PLACES[kind]} does not have it`;
+  if (!PARAMETERS_OF[route.kind].includes(name)) return `${PLACES[route.kind]} does not have it`;
   if (value === "") return "it is empty, which counts as not sent";
-  return /^filter\[[^\]]+\]\[like\]$/.test(parameter) ? "there is no operator like (did you mean contains?)" : null;
+  return likeFields.some((field) => parameter === `filter[${field}][like]`)
+    ? "there is no operator like (did you mean contains?)"
+    : null;
 }
 
-const PLACES: Record<Route["kind"], string> = {
+const PLACES: Record<ApiRequest["route"]["kind"], string> = {
   catalog: "the catalog",
   schema: "a schema",
   list: "a list",
@@ -112,8 +111,7 @@ const PLACES: Record<Route["kind"], string> = {
 };
 
 function unknownNames(parameter: string, value: string | undefined, known: readonly string[], what: string): Ignored[] {
-  const names = (value ?? "").split(",").map((name) => name.trim());
-  const unknown = [...new Set(names)].filter((name) => name !== "" && !known.includes(name));
+  const unknown = [...new Set(readNames(value ?? ""))].filter((name) => name !== "" && !known.includes(name));
   return unknown.map((name) => ({
     parameter,
     why: `the type has no ${what} '${name}'${suggest(findNearest(name, known))}`,

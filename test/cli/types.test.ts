@@ -9,7 +9,7 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Language, Parser } from "web-tree-sitter";
-import { nameTypes, SHAPES } from "../../cli/types/names.ts";
+import { nameTypes, VIEWS } from "../../cli/types/names.ts";
 import { writeTypeScript } from "../../cli/types/typescript.ts";
 import { segment } from "../../shared/api/address.ts";
 import { openPlace, type Place, type RunningServer, readTree, SHOP, shop } from "../support/cli.ts";
@@ -73,7 +73,7 @@ describe.each([
     for (const [slug, name] of byName) {
       const search = await server.get(`/api/v1/${slug}/search?q=an`, { appKey: key });
       expect([slug, problems(`${name}SearchItemAnswer`, search.text)]).toEqual([slug, []]);
-      const relations = shapeOf(schema, `${name}Populated`);
+      const relations = relationsIn(schema, `${name}Populated`);
       for (const [file, text] of files.filter(([path]) => path.startsWith(`${slug}/entry/`)).slice(0, 20)) {
         const { id } = (JSON.parse(text) as { data: { id: string } }).data;
         const got = await server.get(`/api/v1/${slug}/${id}?populate=${relations.join()}`, { appKey: key });
@@ -115,8 +115,8 @@ describe.each([
   });
 });
 
-/** The names of the relations of a shape: the properties that may be an entry. */
-function shapeOf(schema: { $defs: Record<string, { properties: object }> }, name: string): string[] {
+/** The names of the relations of a view: the properties that may be an entry. */
+function relationsIn(schema: { $defs: Record<string, { properties: object }> }, name: string): string[] {
   return Object.entries(schema.$defs[name]?.properties ?? {}).flatMap(([field, value]) =>
     /#\/\$defs\/\w+Entry"/.test(JSON.stringify(value)) ? [field] : [],
   );
@@ -147,8 +147,8 @@ test("a bundle needs no database", async () => {
   expect((await place.call("types", { DATABASE_URL: "" })).stderr).toMatch(/^There is no database in \.precast: /);
 });
 
-test("the TypeScript says what each shape has, and which names parameters may have", async () => {
-  const folder = join(place.folder, "ts-shapes");
+test("the TypeScript says what each view has, and which names parameters may have", async () => {
+  const folder = join(place.folder, "ts-views");
   mkdirSync(folder);
   writeFileSync(join(folder, "shop.ts"), await types(`--app ${SHOP}`));
   writeFileSync(
@@ -250,7 +250,7 @@ test("names are unique and legal, whatever the slugs are", () => {
       const { name, types: named } = nameTypes(app);
       const names = [
         name,
-        ...named.flatMap((one) => SHAPES.flatMap((shape) => [one.name + shape, `${one.name}${shape}Answer`])),
+        ...named.flatMap((one) => VIEWS.flatMap((view) => [one.name + view, `${one.name}${view}Answer`])),
       ];
       expect(new Set(names).size).toBe(names.length);
       expect(names.filter((one) => !/^[A-Za-z][A-Za-z0-9]*$/.test(one))).toEqual([]);
