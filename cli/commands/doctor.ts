@@ -1,31 +1,15 @@
 /**
- * `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes. A new
- * check is defined in the file of its subject, and has a line in CHECKS.
+ * `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { readApps } from "../../shared/apps.ts";
-import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/errors.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { appCountsQuery } from "../../shared/sql/tree.ts";
 import { formatSeconds } from "../../shared/text.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { type Check, type CheckContext, canFix, type Finding, isAdvice, type TypeSize } from "../doctor/check.ts";
-import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "../doctor/content.ts";
-import { indexesCheck, missingIndexesCheck, trigramsCheck } from "../doctor/indexes.ts";
-import {
-  collationsCheck,
-  mediaCheck,
-  numbersCheck,
-  rowSecurityCheck,
-  totalsCheck,
-  triggersCheck,
-} from "../doctor/integrity.ts";
-import { batchesCheck, countsCheck, journalsCheck } from "../doctor/ledger.ts";
-import { replicationCheck, serverCheck, snapshotsCheck } from "../doctor/server.ts";
-import { bloatCheck, deadRowsCheck, statisticsCheck } from "../doctor/tables.ts";
+import { canFix, isAdvice } from "../doctor/check.ts";
+import { type CheckFinding, runChecks } from "../doctor/checks.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** Milliseconds that reading the facts rarely takes. */
@@ -51,62 +35,6 @@ export const doctorCommand = defineCommand({
     return left.some(isAdvice) ? DIFFERENT : DONE;
   },
 });
-
-/** In the order of the report: causes of wrong answers come first, then what slows down every live query. */
-const CHECKS: readonly Check[] = [
-  rowSecurityCheck,
-  collationsCheck,
-  triggersCheck,
-  totalsCheck,
-  mediaCheck,
-  statisticsCheck,
-  indexesCheck,
-  missingIndexesCheck,
-  trigramsCheck,
-  snapshotsCheck,
-  replicationCheck,
-  deadRowsCheck,
-  bloatCheck,
-  countsCheck,
-  serverCheck,
-  timeoutsCheck,
-  numbersCheck,
-  slotsCheck,
-  filtersCheck,
-  savingsCheck,
-  journalsCheck,
-  batchesCheck,
-];
-
-type CheckFinding = Finding & { readonly check: string };
-
-type DoctorSettings = Settings<CommonName | "connections" | "workers">;
-
-/** Runs all checks, or those that `names` names. */
-async function runChecks(
-  database: Database,
-  settings: DoctorSettings,
-  now: Date,
-  names: readonly string[] = CHECKS.map(({ name }) => name),
-): Promise<CheckFinding[]> {
-  const { dataDir, mediaBaseUrl, connections, workers } = settings;
-  const types = await readTypes(database, settings);
-  const context: CheckContext = { database, types, dataDir, mediaBaseUrl, connections, workers, now };
-  const found: CheckFinding[] = [];
-  for (const { name, findings } of CHECKS.filter((check) => names.includes(check.name))) {
-    found.push(...(await findings(context)).map((finding) => ({ check: name, ...finding })));
-  }
-  return found;
-}
-
-async function readTypes(database: Database, settings: DoctorSettings): Promise<TypeSize[]> {
-  const apps = await readApps(database, settings);
-  const rows = await database.query(appCountsQuery(apps.map(({ key }) => key)));
-  const counts = new Map(rows.map(([key, slug, count]) => [`${key}/${slug}`, Number(count)]));
-  return apps.flatMap((app) =>
-    app.types.map((type) => ({ app, type, entries: counts.get(`${app.key}/${type.slug}`) ?? 0 })),
-  );
-}
 
 // Applies the safe fixes: runs the statements of the findings and reports each of them.
 
