@@ -6,7 +6,9 @@ const PROGRAM = { main: "./cli/main.ts" };
 /** These share no file with the program, so that a thread loads only what it runs. */
 const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/database/embedded/worker.ts" };
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
-const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge" };
+const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge", "cli/studio/page": "dist/studio" };
+/** The studio's page, for browsers: it loads nothing but its own folder. */
+const PAGE = { page: "./cli/studio/page/main.tsx" };
 /** listhen is bundled without what it has for development: certificates, WebSockets, clipboard, tunnels, emoji. */
 const UNUSED = ["node-forge", "crossws/adapters/node", "tinyclip", "untun"];
 const ALIASES = { ...Object.fromEntries(UNUSED.map((name) => [name, false])), consola$: "consola/basic" };
@@ -39,7 +41,7 @@ function bundle(input, folder, output) {
 
 function layTextsBeside(_options, files) {
   for (const [from, to] of Object.entries(TEXTS))
-    cpSync(from, to, { recursive: true, filter: (path) => !/\.(ts|md)$/.test(path) });
+    cpSync(from, to, { recursive: true, filter: (path) => !/\.(tsx?|md)$|tsconfig/.test(path) });
   writeFileSync("dist/LICENSES.txt", collectLicences(Object.values(files).flatMap(({ moduleIds }) => moduleIds ?? [])));
   chmodSync("dist/cli/main.js", 0o755);
 }
@@ -76,4 +78,9 @@ export default defineConfig([
     plugins: [{ name: "texts", writeBundle: layTextsBeside }],
   },
   bundle(THREADS, "threads"),
+  {
+    ...bundle(PAGE, "studio", { minify: true, sourcemap: false }),
+    platform: "browser",
+    transform: { target: "es2023" },
+  },
 ]);

@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   status: async () => (await import("./commands/status.ts")).statusCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   edge: async () => (await import("./commands/edge.ts")).edgeCommand,
+  studio: async () => (await import("./commands/studio.ts")).studioCommand,
   types: async () => (await import("./commands/types.ts")).typesCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };

@@ -2,7 +2,7 @@
 import { open, readdir, statfs } from "node:fs/promises";
 import { createServer, STATUS_CODES } from "node:http";
 import { join } from "node:path";
-import { H3, HTTPResponse, toNodeHandler } from "h3";
+import { H3, HTTPResponse, redirect, toNodeHandler } from "h3";
 import { shareRunning } from "../shared/async.ts";
 import type { Database } from "../shared/database/database.ts";
 import { sql } from "../shared/sql/query.ts";
@@ -23,6 +23,8 @@ export type AdminOptions = {
   readonly replicas: () => readonly Health[];
   /** The metrics of all processes, in the text format of Prometheus. */
   readonly metrics: () => Promise<string>;
+  /** Shown below /studio/. */
+  readonly studio?: Mounted | undefined;
   readonly onError: (error: unknown) => void;
 };
 
@@ -34,18 +36,17 @@ export type Admin = {
 };
 
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
-  const { host, port, out, ledgerFolder, database, replicas, onError } = options;
-  const probe = openProbe(database);
+  const { host, port, onError } = options;
+  const readReadiness = openReadiness(options);
   // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
   // thousands of times without waiting would stop the server.
   const metrics = shareRunning(options.metrics);
   let draining = false;
 
-  const app = openRouter(onError, {
+  const app = openRouter(onError, options.studio, {
     "/healthz": () => json(200, { status: "ok" }),
     "/readyz": async () => {
-      const parts = await Promise.all([readTreeHealth(out), probe(), readLedgerHealth(ledgerFolder)]);
-      const state = describeReadiness(...parts, replicas(), draining);
+      const state = await readReadiness(draining);
       return json(state.status === "unavailable" ? 503 : 200, state);
     },
     "/metrics": async () => page(200, CONTENT_TYPE, await metrics()),
@@ -58,16 +59,26 @@ export async function openAdmin(options: AdminOptions): Promise<Admin> {
     },
     close: () =>
       new Promise((resolve) => {
+        options.studio?.close();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
 }
 
+/** Answers all paths below the one that it is mounted at. */
+type Mounted = { readonly app: H3; readonly close: () => void };
+
 type Page = () => HTTPResponse | Promise<HTTPResponse>;
 
-/** Answers GET and HEAD on the paths of the pages, and nothing else. */
-function openRouter(onError: AdminOptions["onError"], pages: Readonly<Record<string, Page>>): H3 {
+const STUDIO = "/studio";
+
+/** Answers GET and HEAD on the paths of the pages, and below the one of the studio, and nothing else. */
+function openRouter(
+  onError: AdminOptions["onError"],
+  studio: Mounted | undefined,
+  pages: Readonly<Record<string, Page>>,
+): H3 {
   const app = new H3({
     silent: true,
     onError: (error) => {
@@ -77,9 +88,12 @@ function openRouter(onError: AdminOptions["onError"], pages: Readonly<Record<str
   });
   // Before the router, which would take `//metrics` and `/%6detrics` for `/metrics`.
   app.use(({ runtime }) => {
-    if (Object.hasOwn(pages, runtime?.node?.req.url?.split("?")[0] ?? "")) return undefined;
+    const path = runtime?.node?.req.url?.split("?")[0] ?? "";
+    if (Object.hasOwn(pages, path) || (studio && path.startsWith(`${STUDIO}/`))) return undefined;
+    if (studio && path === STUDIO) return redirect(`${STUDIO}/`);
     return refusal(404, "NOT_FOUND", "There is no such path. The paths are /healthz, /readyz and /metrics.");
   });
+  if (studio) app.mount(STUDIO, studio.app);
   for (const [path, show] of Object.entries(pages)) {
     app.get(path, show).head(path, show);
     app.all(path, () => refusal(405, "METHOD_NOT_ALLOWED", "Use GET or HEAD.", { Allow: "GET, HEAD" }));
@@ -110,7 +124,7 @@ function page(status: number, type: string, body: string, headers: Record<string
 
 // Decides whether a server is ready for requests, which load balancers check before they send any.
 
-type Readiness = {
+export type Readiness = {
   readonly status: "ok" | "degraded" | "unavailable";
   /** True once the server is told to stop: it finishes open requests and should get no new ones. */
   readonly draining: boolean;
@@ -123,6 +137,16 @@ type Readiness = {
 
 /** `error` says why the database, or the folder of the ledger, is not ready; null when it is. */
 type Health = { readonly ready: boolean; readonly error: string | null };
+
+type ReadinessOptions = Pick<AdminOptions, "out" | "ledgerFolder" | "database" | "replicas">;
+
+export function openReadiness({ out, ledgerFolder, database, replicas }: ReadinessOptions) {
+  const probe = openProbe(database);
+  return async (draining: boolean): Promise<Readiness> => {
+    const parts = await Promise.all([readTreeHealth(out), probe(), readLedgerHealth(ledgerFolder)]);
+    return describeReadiness(...parts, replicas(), draining);
+  };
+}
 
 /**
  * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as

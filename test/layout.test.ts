@@ -17,6 +17,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/(command|database|errors|progress|secrets|terminal|usage)\.ts$/],
   [/^cli\/(builder|edge|explain|import|types)\//],
   [/^cli\/(deploy|doctor)\//],
+  [/^cli\/studio\//],
   [/^cli\/(commands|serve)\//],
   [/^cli\/(program|main)\.ts$/],
 ];
@@ -27,7 +28,7 @@ function sources(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return sources(path);
-    return path.endsWith(".ts") ? [path] : [];
+    return /\.tsx?$/.test(path) ? [path] : [];
   });
 }
 
@@ -54,7 +55,7 @@ describe("the layout", () => {
   });
 
   test("a file imports only from its own floor and lower ones", () => {
-    const wrong = IMPORTS.filter(({ from, to }) => to.endsWith(".ts") && floorOf(to) > floorOf(from));
+    const wrong = IMPORTS.filter(({ from, to }) => /\.tsx?$/.test(to) && floorOf(to) > floorOf(from));
     expect(wrong).toEqual([]);
   });
 
@@ -69,13 +70,13 @@ describe("the layout", () => {
     expect([...left]).toEqual([]);
   });
 
-  test("cli and server do not import each other, except that `serve` imports the server", () => {
+  test("cli and server do not import each other, except that `serve` and the studio import the server", () => {
     const crossing = IMPORTS.filter(
       ({ from, to }) =>
         (from.startsWith("cli/") && to.startsWith("server/")) || (from.startsWith("server/") && to.startsWith("cli/")),
     );
     const files = new Set(crossing.map(({ from }) => from));
-    const serving = ["commands/serve", "serve/primary", "serve/process"];
+    const serving = ["commands/serve", "commands/studio", "serve/primary", "serve/process", "studio/health"];
     expect(files).toEqual(new Set(serving.map((name) => `cli/${name}.ts`)));
   });
 
@@ -94,6 +95,7 @@ describe("the layout", () => {
     [
       "node:http",
       [
+        "cli/commands/studio.ts",
         "server/admin.ts",
         "server/app.ts",
         "server/http/connection.ts",
@@ -109,10 +111,11 @@ describe("the layout", () => {
         (name) => `cli/${name}.ts`,
       ),
     ],
-    ["h3", ["server/admin.ts", "server/app.ts"]],
+    ["h3", ["cli/commands/studio.ts", "cli/studio/studio.ts", "server/admin.ts", "server/app.ts"]],
     ["listhen", ["server/http/listen.ts"]],
     ["lru-cache", ["server/cache.ts", "server/http/encode.ts"]],
     ["negotiator", ["server/http/encode.ts"]],
+    ["preact", ["cli/studio/page/data.tsx", "cli/studio/page/main.tsx"]],
     ["pino", ["server/log.ts"]],
     ["prom-client", ["server/metrics.ts"]],
     ["quicktype-core", ["cli/commands/types.ts"]],

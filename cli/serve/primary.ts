@@ -104,7 +104,7 @@ type Monitoring = { readonly admin: Admin; readonly metrics: Metrics };
 async function openMonitoring(process: Process, databases: Databases): Promise<Monitoring | null> {
   const { database, replicas } = databases;
   const { settings, log } = process;
-  const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
+  const { adminHost: host, adminPort: port, out, dataDir, workers, studio } = settings;
   if (port === null) return null;
   const metrics = await openOwnMetrics(process, databases);
   const { openAdmin } = await import("../../server/admin.ts");
@@ -117,12 +117,20 @@ async function openMonitoring(process: Process, databases: Databases): Promise<M
     database,
     replicas: replicaHealth,
     metrics: workers === 1 ? metrics.text : metrics.sumOfWorkers,
+    studio: studio ? await openStudio(process, database) : undefined,
     onError: log.error,
   }).catch((error: NodeJS.ErrnoException) => {
     const describe = ADMIN_FAULTS[error.code ?? ""];
     throw describe === undefined ? error : new Error(describe({ host, port }));
   });
   return { admin, metrics };
+}
+
+/** Its code is imported only when it is asked for. */
+async function openStudio({ context, settings, log }: Process, database: Database) {
+  const studio = await import("../studio/studio.ts");
+  const hosts = [settings.adminHost];
+  return studio.openStudio({ database, settings, now: context.now, hosts, onError: log.error });
 }
 
 /** Messages by system error code. The general messages for these errors would name the options of the API's port. */

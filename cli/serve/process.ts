@@ -33,6 +33,7 @@ export const SERVE_SETTINGS = [
   "treePaths",
   "adminPort",
   "adminHost",
+  "studio",
   "logLevel",
   "trustedProxy",
 ] as const;

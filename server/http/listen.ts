@@ -2,6 +2,7 @@
 import cluster from "node:cluster";
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Listener } from "listhen";
 import {
   MAX_HEADERS,
   MAX_HEADERS_SIZE,
@@ -81,14 +82,19 @@ function drain(server: Server, open: ReadonlySet<Connection>, time: number): Pro
 
 // Makes a server listen on a port, and returns its URL.
 
-/** Resolves to the server's URL. Throws the system's error (such as EADDRINUSE) when it cannot listen there. */
-export async function listenOn(server: Server, host: string, port: number): Promise<string> {
-  const opened = await openPort(host, port);
+/**
+ * Resolves to the server's URL, and opens it in the browser if `opens`. Throws the system's error (such as EADDRINUSE)
+ * when it cannot listen there.
+ */
+export async function listenOn(server: Server, host: string, port: number, opens = false): Promise<string> {
+  const listener = await openPort(host, port);
+  const opened = listener?.server ?? null;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     if (opened === null) server.listen(port, host, resolve);
     else server.listen(opened, resolve);
   });
+  if (opens) await listener?.open();
   const { address, family, port: bound } = server.address() as AddressInfo;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`;
 }
@@ -103,13 +109,13 @@ const QUIET = { isProd: true, isTest: true, showURL: false, autoClose: false } a
  * limits of a server are set when it is created, and listhen creates one without any. Null when node:http has to open
  * the port, or to say why it cannot be opened: the errors of listhen have no code.
  */
-async function openPort(host: string, port: number): Promise<Server | null> {
+async function openPort(host: string, port: number): Promise<Listener | null> {
   // To find out whether a port is free, listhen opens and closes it, but a worker shares its port with others.
   if (cluster.isWorker || !LISTHEN_HOST.test(host)) return null;
   const listhen = await import("listhen");
   const asked = { port, random: port === 0 };
   const opened = await listhen.listen(() => {}, { ...QUIET, hostname: host, port: asked }).catch(() => null);
-  if (opened === null || port === 0 || opened.address.port === port) return opened?.server ?? null;
+  if (opened === null || port === 0 || opened.address.port === port) return opened;
   // It opens 3000 in place of a port that browsers refuse, such as 6000.
   await opened.close();
   return null;

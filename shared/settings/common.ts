@@ -152,3 +152,14 @@ export const TYPES = {
   ),
   check: setting("--check", "compare the file of --write with what would be written, and write nothing", () => flag()),
 } as const;
+
+/** Settings of `precast studio`. */
+export const STUDIO = {
+  studioPort: setting(
+    "--port <number>",
+    "port of the page, 4000 by default, 0 for any",
+    () => integer(0, 65_535).default(4000),
+    "PRECAST_STUDIO_PORT",
+  ),
+  open: setting("--open", "open the page in the browser", () => flag()),
+} as const;

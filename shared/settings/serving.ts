@@ -44,6 +44,7 @@ export const SERVING = {
   adminHost: setting("--admin-host <address>", "address that the admin port listens on, 127.0.0.1 by default", () =>
     host().default("127.0.0.1"),
   ),
+  studio: setting("--studio", "show the studio below /studio/ of the admin port", () => flag()),
   logLevel: setting(
     "--log-level <level>",
     `level of the log on standard error: ${LOG_LEVELS.join(", ")}; info by default, warn with --quiet; requests are logged at info`,

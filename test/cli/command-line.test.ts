@@ -39,6 +39,7 @@ const COMMANDS = [
   "status",
   "doctor",
   "edge",
+  "studio",
   "types",
   "usage",
 ];
@@ -82,6 +83,7 @@ const OWN: Record<string, string[]> = {
     "--trusted-proxy",
     "--admin-port",
     "--admin-host",
+    "--studio",
     "--log-level",
   ],
   deploy: [
@@ -112,6 +114,7 @@ const OWN: Record<string, string[]> = {
   status: [],
   doctor: ["--fix", "--connections", "--workers"],
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
+  studio: ["--port", "--open", "--connections", "--workers"],
   types: ["--app", "--lang", "--values", "--write", "--check"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
 };

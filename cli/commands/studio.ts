@@ -1,0 +1,39 @@
+/** `precast studio`: opens a page on this machine that shows the API, the content, the tree and what it all costs. */
+import { createServer } from "node:http";
+import { toNodeHandler } from "h3";
+import { listenOn } from "../../server/http/listen.ts";
+import { DONE, defineCommand } from "../command.ts";
+import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
+import { describeFailure } from "../errors.ts";
+import { openStudio } from "../studio/studio.ts";
+
+export const studioCommand = defineCommand({
+  name: "studio",
+  describes:
+    "open a page on this machine that shows requests and their prices, content, usage, the tree and its health",
+  argument: null,
+  settings: ["studioPort", "open", "connections", "workers"],
+  examples: ["precast studio --open", "precast studio --port 4001", "precast serve --admin-port 9090 --studio"],
+  run: async ({ terminal, now, stopped }, settings) => {
+    const stop = stopped();
+    await withDatabase(
+      settings,
+      async (database) => {
+        const onError = (error: unknown) => terminal.warn(describeFailure(error));
+        const studio = openStudio({ database, settings, now, hosts: [], onError });
+        const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(studio.app));
+        const url = await listenOn(server, LOOPBACK, settings.studioPort, settings.open);
+        terminal.result(`${terminal.colors.green("Precast studio:")} ${url}`, { url });
+        await stop;
+        server.close();
+        server.closeAllConnections();
+        studio.close();
+      },
+      { queryTimeout: QUERY_TIMEOUT, share: true },
+    );
+    return DONE;
+  },
+});
+
+/** Drafts leave this machine in no case. */
+const LOOPBACK = "127.0.0.1";

@@ -1,0 +1,105 @@
+/** Serves the studio: its page, and the data that the page shows. It only reads, and asks no other machine. */
+import { readFileSync } from "node:fs";
+import { H3, HTTPResponse } from "h3";
+import { readApps } from "../../shared/apps.ts";
+import { ConfigError } from "../../shared/config.ts";
+import { DatabaseFault, describeOutage } from "../../shared/database/errors.ts";
+import { UnknownAppError } from "../../shared/tree.ts";
+import { readHealth } from "./health.ts";
+import type { StudioSite, View } from "./view.ts";
+
+export type StudioOptions = StudioSite & {
+  /** Names, besides addresses and localhost, by which browsers reach it. */
+  readonly hosts: readonly string[];
+  readonly onError: (error: unknown) => void;
+};
+
+/** `app` serves all paths relative to where it is mounted. */
+export type Studio = { readonly app: H3; readonly close: () => void };
+
+export function openStudio(options: StudioOptions): Studio {
+  const app = new H3({ silent: true });
+  const views: Readonly<Record<string, View>> = {
+    apps: () => readApps(options.database, options.settings),
+    health: () => readHealth(options),
+  };
+  app.use(({ req, url }) => refuseStranger(req.headers, url, options.hosts));
+  app.get("/", () => readPage("page.html", PAGE_POLICY));
+  for (const name of Object.keys(FILES)) app.get(`/${name}`, () => readPage(name, FILE_POLICY));
+  for (const [name, view] of Object.entries(views))
+    app.get(`/data/${name}`, ({ url }) => show(view, url.searchParams, options.onError));
+  app.all("/**", () => refuse(404, "There is no such page."));
+  return { app, close: () => {} };
+}
+
+// The page and its files, which the bundle of the program has beside it.
+
+const FILES: Readonly<Record<string, string>> = {
+  "page.html": "text/html; charset=utf-8",
+  "page.js": "text/javascript; charset=utf-8",
+  "page.css": "text/css; charset=utf-8",
+};
+
+/** Nothing of another origin, and no script or style in the page. Images of this machine are media of local apps. */
+const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; " +
+  "img-src 'self' data: http://localhost:* http://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const FILE_POLICY = "default-src 'none'";
+
+function readPage(name: string, policy: string): HTTPResponse {
+  const body = readFileSync(new URL(`../studio/${name}`, import.meta.url));
+  return answer(200, FILES[name] ?? "", body, policy);
+}
+
+// The data of a view, as JSON.
+
+async function show(view: View, query: URLSearchParams, onError: (error: unknown) => void): Promise<HTTPResponse> {
+  try {
+    return answer(200, JSON_TYPE, JSON.stringify(await view(query)));
+  } catch (error) {
+    if (error instanceof ConfigError || error instanceof UnknownAppError) return refuse(400, error.message);
+    if (error instanceof DatabaseFault) return refuse(503, describeOutage(error));
+    onError(error);
+    return refuse(500, "This could not be read. The studio's terminal says why.");
+  }
+}
+
+const JSON_TYPE = "application/json; charset=utf-8";
+
+function refuse(status: number, message: string): HTTPResponse {
+  return answer(status, JSON_TYPE, JSON.stringify({ error: message }));
+}
+
+function answer(
+  status: number,
+  type: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  policy = FILE_POLICY,
+): HTTPResponse {
+  return new HTTPResponse(body, {
+    status,
+    headers: {
+      "Content-Type": type,
+      "Cache-Control": "no-store",
+      "Content-Security-Policy": policy,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+      "Cross-Origin-Resource-Policy": "same-origin",
+    },
+  });
+}
+
+// Keeps other pages of the same browser out: they could read drafts.
+
+/**
+ * A name of somebody else's that leads to this machine is refused (DNS rebinding), and so is what another page asks
+ * for. Undefined lets the request through.
+ */
+function refuseStranger(headers: Headers, { hostname }: URL, hosts: readonly string[]): HTTPResponse | undefined {
+  const isKnown = /^(localhost|[\d.]+|\[[\da-f:.]+\])$/.test(hostname) || hosts.includes(hostname);
+  if (!isKnown) return refuse(403, `This studio has no name ${hostname}: open it by its address.`);
+  const site = headers.get("Sec-Fetch-Site") ?? "none";
+  const isNavigation = headers.get("Sec-Fetch-Mode") === "navigate" && headers.get("Sec-Fetch-Dest") === "document";
+  if (site === "none" || site === "same-origin" || isNavigation) return undefined;
+  return refuse(403, "Another page may not read the studio.");
+}

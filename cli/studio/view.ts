@@ -1,0 +1,26 @@
+/** What the views of the studio read from, and how they read the parameters that they have in common. */
+import type { App } from "../../shared/api/catalog.ts";
+import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { readChosenApp } from "../database.ts";
+
+export type StudioSite = {
+  readonly database: Database;
+  readonly settings: Settings<CommonName | "connections" | "workers">;
+  readonly now: () => Date;
+};
+
+/** Answers with what a view shows. A ConfigError says what is wrong with the parameters. */
+export type View = (query: URLSearchParams) => Promise<unknown>;
+
+/** The app that `app` names. */
+export function readViewedApp({ database, settings }: StudioSite, query: URLSearchParams): Promise<App> {
+  const key = requireParameter(query, "app");
+  return database.transaction("read", (session) => readChosenApp(session, key, settings));
+}
+
+export function requireParameter(query: URLSearchParams, name: string): string {
+  const value = query.get(name);
+  if (!value) throw new ConfigError([`The parameter ${name} is missing.`]);
+  return value;
+}
