@@ -115,7 +115,7 @@ describe("the layout", () => {
     ["listhen", ["server/http/listen.ts"]],
     ["lru-cache", ["server/cache.ts", "server/http/encode.ts"]],
     ["negotiator", ["server/http/encode.ts"]],
-    ["preact", ["cli/studio/page/data.tsx", "cli/studio/page/main.tsx"]],
+    ["preact", ["cli/studio/page/content.tsx", "cli/studio/page/data.tsx", "cli/studio/page/main.tsx"]],
     ["pino", ["server/log.ts"]],
     ["prom-client", ["server/metrics.ts"]],
     ["quicktype-core", ["cli/commands/types.ts"]],

@@ -1,25 +1,17 @@
 /** What the studio's page on health shows: what `/readyz` says, and the findings of `precast doctor`. */
 import { openReadiness, type Readiness } from "../../server/admin.ts";
 import { findLedgerFolder } from "../../server/ledger/owner.ts";
-import { DatabaseFault } from "../../shared/database/errors.ts";
 import { type CheckFinding, runChecks } from "../doctor/checks.ts";
 import type { StudioSite } from "./view.ts";
 
-/** `findings` is null while the database is away. */
-export type Health = { readonly readiness: Readiness; readonly findings: readonly CheckFinding[] | null };
+export type Health = Readiness;
+export type Advice = readonly CheckFinding[];
 
-export async function readHealth({ database, settings, now }: StudioSite): Promise<Health> {
-  const ledgerFolder = findLedgerFolder(settings.dataDir);
-  const readReadiness = openReadiness({ out: settings.out, ledgerFolder, database, replicas: () => [] });
-  const readiness = await readReadiness(false);
-  return { readiness, findings: await findFaults() };
+export function readHealth({ database, settings: { out, dataDir } }: StudioSite): Promise<Health> {
+  return openReadiness({ out, ledgerFolder: findLedgerFolder(dataDir), database, replicas: () => [] })(false);
+}
 
-  async function findFaults() {
-    try {
-      return await runChecks(database, settings, now());
-    } catch (error) {
-      if (error instanceof DatabaseFault) return null;
-      throw error;
-    }
-  }
+/** Takes seconds where much is stored. */
+export function readAdvice({ database, settings, now }: StudioSite): Promise<Advice> {
+  return runChecks(database, settings, now());
 }

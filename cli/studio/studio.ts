@@ -5,7 +5,8 @@ import { readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
 import { DatabaseFault, describeOutage } from "../../shared/database/errors.ts";
 import { UnknownAppError } from "../../shared/tree.ts";
-import { readHealth } from "./health.ts";
+import { readContent, readEntry } from "./content.ts";
+import { readAdvice, readHealth } from "./health.ts";
 import type { StudioSite, View } from "./view.ts";
 
 export type StudioOptions = StudioSite & {
@@ -21,7 +22,10 @@ export function openStudio(options: StudioOptions): Studio {
   const app = new H3({ silent: true });
   const views: Readonly<Record<string, View>> = {
     apps: () => readApps(options.database, options.settings),
+    content: (query) => readContent(options, query),
+    entry: (query) => readEntry(options, query),
     health: () => readHealth(options),
+    advice: () => readAdvice(options),
   };
   app.use(({ req, url }) => refuseStranger(req.headers, url, options.hosts));
   app.get("/", () => readPage("page.html", PAGE_POLICY));
@@ -43,7 +47,7 @@ const FILES: Readonly<Record<string, string>> = {
 /** Nothing of another origin, and no script or style in the page. Images of this machine are media of local apps. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; " +
-  "img-src 'self' data: http://localhost:* http://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "img-src 'self' data: http://localhost:* http://*.localhost:* http://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const FILE_POLICY = "default-src 'none'";
 
 function readPage(name: string, policy: string): HTTPResponse {

@@ -1,6 +1,10 @@
-/** Loads what the views show, and shows that it is loading, or why it could not be loaded. */
+/** What the views are given, and how they load what they show, or show that it is loading, or why it could not be. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { App } from "../../../shared/api/catalog.ts";
+
+/** The app that is shown, and all that there are. */
+export type ViewProps = { readonly app: App; readonly apps: readonly App[] };
 
 export type Data<T> =
   | { readonly kind: "loading" }

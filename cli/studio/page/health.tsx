@@ -1,31 +1,30 @@
 /** The view on health: whether a server would be ready, and what `precast doctor` advises. */
-import type { Health as HealthData } from "../health.ts";
+import type { Advice, Health as HealthData } from "../health.ts";
 import { Loaded, useData } from "./data.tsx";
 
 export function Health() {
-  const data = useData<HealthData>("health");
+  const health = useData<HealthData>("health");
+  const advice = useData<Advice>("advice");
   return (
-    <Loaded of={data}>
-      {({ readiness, findings }) => (
-        <>
-          <Readiness of={readiness} />
-          <h2>Advice</h2>
-          {findings === null ? (
-            <p class="bad">The database is away: `precast doctor` cannot ask it.</p>
-          ) : findings.length === 0 ? (
+    <>
+      <Loaded of={health}>{(data) => <Readiness of={data} />}</Loaded>
+      <h2>Advice</h2>
+      <Loaded of={advice}>
+        {(findings) =>
+          findings.length === 0 ? (
             <p class="good">Nothing to change.</p>
           ) : (
             findings.map((finding) => <Finding key={`${finding.check} ${finding.subject}`} of={finding} />)
-          )}
-        </>
-      )}
-    </Loaded>
+          )
+        }
+      </Loaded>
+    </>
   );
 }
 
 const WORDS = { ok: "Ready", degraded: "Ready for some requests", unavailable: "Not ready" } as const;
 
-function Readiness({ of: { status, tree, database, ledger } }: { readonly of: HealthData["readiness"] }) {
+function Readiness({ of: { status, tree, database, ledger } }: { readonly of: HealthData }) {
   const parts = [
     { name: "Tree", ready: tree.ready, text: tree.built_at === null ? "not built" : `built ${tree.built_at}` },
     { name: "Database", ready: database.ready, text: database.error ?? "answers" },
@@ -48,9 +47,7 @@ function Readiness({ of: { status, tree, database, ledger } }: { readonly of: He
   );
 }
 
-type FindingData = NonNullable<HealthData["findings"]>[number];
-
-function Finding({ of: { kind, subject, problem, gain, remedy, fix } }: { readonly of: FindingData }) {
+function Finding({ of: { kind, subject, problem, gain, remedy, fix } }: { readonly of: Advice[number] }) {
   return (
     <article class="card">
       <h3>
@@ -67,7 +64,11 @@ function Finding({ of: { kind, subject, problem, gain, remedy, fix } }: { readon
           <dd>{remedy}</dd>
         </div>
       </dl>
-      {fix === null ? null : <p class="quiet">`precast doctor --fix` does this.</p>}
+      {fix === null ? null : (
+        <p class="quiet">
+          <code>precast doctor --fix</code> does this.
+        </p>
+      )}
     </article>
   );
 }

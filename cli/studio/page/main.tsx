@@ -2,15 +2,14 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { App } from "../../../shared/api/catalog.ts";
-import { Loaded, useData } from "./data.tsx";
+import { Content } from "./content.tsx";
+import { Loaded, useData, type ViewProps } from "./data.tsx";
 import { Health } from "./health.tsx";
 import { useRoute, writeHash } from "./route.ts";
 
-/** What every view is given: the app that is shown, and all that there are. */
-export type ViewProps = { readonly app: App; readonly apps: readonly App[] };
-
 /** By the name in the address, in the order of the menu. */
 const VIEWS: Readonly<Record<string, { readonly title: string; readonly View: ComponentType<ViewProps> }>> = {
+  content: { title: "Content", View: Content },
   health: { title: "Health", View: Health },
 };
 const FIRST = Object.keys(VIEWS)[0] as string;
