@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { findAddress, nameFile, nameFolder } from "../../shared/api/address.ts";
-import type { App, ContentType } from "../../shared/api/catalog.ts";
+import type { App } from "../../shared/api/catalog.ts";
 import {
   findStatus,
   isRefusal,
@@ -11,15 +11,10 @@ import {
   targetTooLong,
   typeNotFound,
 } from "../../shared/api/errors.ts";
-import { type Plan, planRequest } from "../../shared/api/plan.ts";
-import { type FreeShape, findFreeEquivalent, isCountedShape, priceRequest } from "../../shared/api/pricing.ts";
-import {
-  type ApiRequest,
-  type Filter,
-  type RequestParameters,
-  type Route,
-  readRequest,
-} from "../../shared/api/request.ts";
+import { findNearestFree, type NearestFree } from "../../shared/api/nearest-free.ts";
+import type { Plan } from "../../shared/api/plan.ts";
+import { type FreeShape, isCountedShape } from "../../shared/api/pricing.ts";
+import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
 import { resolveRequest } from "../../shared/api/respond.ts";
 import { findIgnored, type Ignored } from "../../shared/api/warning.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
@@ -39,7 +34,7 @@ export type Explanation = {
   readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
   readonly file: ExplainedFile | null;
   readonly sql: ExplainedQuery | null;
-  readonly nearest_free: Nearest | null;
+  readonly nearest_free: NearestFree | null;
   /** What was sent and has no effect. */
   readonly ignored: readonly Ignored[];
 };
@@ -80,7 +75,7 @@ export async function explain(database: Database, app: App, target: string, fold
     shape,
     counted,
     rule,
-    nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
+    nearest_free: counted && type !== undefined ? findNearestFree(request, type) : null,
     ignored: findIgnored(target, request, type),
   };
   if (isRefusal(plan)) return { ...explanation, refusal: describeRefusal(plan) };
@@ -121,58 +116,6 @@ async function explainQuery(database: Database, app: App, plan: Plan): Promise<E
   // What is read for `populate` are entries of other types, whose numbers say nothing here.
   const isOfType = measured.ran && plan.kind !== "entry";
   return { text, values, plan: measured, service: describeIndexUse(measured, plan, isOfType ? entries : null) };
-}
-
-// Finds, for a counted request, the nearest one that is free.
-
-type Nearest = {
-  /** Path and query, from `/api/v1` on. */
-  readonly target: string;
-  /** Whether the answer is the same. If not, only one filter, the sort or the page of the request is kept. */
-  readonly same: boolean;
-};
-
-/** Null when there is none, as for every search. */
-function nearestFree(request: ApiRequest, type: ContentType): Nearest | null {
-  const { route, parameters } = request;
-  if (route.kind !== "entry" && route.kind !== "list") return null;
-  const same = findFreeEquivalent(request, type)?.request.parameters;
-  for (const candidate of [...(same === undefined ? [] : [same]), ...reductions(parameters)]) {
-    const target = writePath(route) + writeQuery(candidate);
-    if (isFree(request, target, type)) return { target, same: candidate === same };
-  }
-  return null;
-}
-
-/** Requests that keep one part each: one of the filters, the sort, or the page (no part when no page is given). */
-function reductions({ filters, sort, page }: RequestParameters): RequestParameters[] {
-  const alone = filters.map((filter): RequestParameters => ({ filters: [asEquality(filter)] }));
-  const sorted: RequestParameters[] = sort === undefined ? [] : [{ filters: [], sort }];
-  return [...alone, ...sorted, { filters: [], ...(page === undefined ? {} : { page }) }];
-}
-
-/** `in` with one value is an equality. */
-function asEquality(filter: Filter): Filter {
-  const values = filter.value.split(",").filter((value) => value !== "");
-  if (filter.operator !== "in" || values.length !== 1) return filter;
-  return { parameter: `filter[${filter.field}]`, field: filter.field, operator: "eq", value: values[0] as string };
-}
-
-function isFree({ appKey }: ApiRequest, target: string, type: ContentType): boolean {
-  const request = readRequest({ method: "GET", target, appKey });
-  return request.kind === "request" && !priceRequest(request, type).counted && !isRefusal(planRequest(request, type));
-}
-
-function writePath(route: Route & { slug: string }): string {
-  return `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
-}
-
-function writeQuery({ filters, ...scalars }: RequestParameters): string {
-  const pairs = [
-    ...filters.map(({ parameter, value }) => `${parameter}=${encodeURIComponent(value)}`),
-    ...Object.entries(scalars).map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`),
-  ];
-  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
 }
 
 // Runs a query as the live server does, and reads its plan and times from the database.

@@ -163,21 +163,22 @@ export function badFilter(type: ContentType, field: string | null, parameter: st
 }
 
 /** What other APIs call the operators, in small letters alone. */
-const OTHER_OPERATORS: ReadonlyMap<string, string> = new Map([
-  ...["equals", "equal", "is", "exact"].map((name) => [name, "eq"] as const),
-  ...["ne", "not", "noteq", "notequals", "notequal", "isnot"].map((name) => [name, "neq"] as const),
-  ...["greaterthan", "after", "above"].map((name) => [name, "gt"] as const),
-  ...["ge", "min", "from", "since"].map((name) => [name, "gte"] as const),
-  ...["lessthan", "before", "below"].map((name) => [name, "lt"] as const),
-  ...["le", "max", "to", "until"].map((name) => [name, "lte"] as const),
-  ...["ilike", "icontains", "includes", "has", "match"].map((name) => [name, "contains"] as const),
-  ...["prefix", "beginswith", "istartswith"].map((name) => [name, "starts_with"] as const),
-  ...["any", "anyof", "oneof"].map((name) => [name, "in"] as const),
-  ...["notin", "noneof"].map((name) => [name, "nin"] as const),
-]);
+const OTHER_NAMES: { readonly [operator: string]: readonly string[] } = {
+  eq: ["equals", "equal", "is", "exact"],
+  neq: ["ne", "not", "noteq", "notequals", "notequal", "isnot"],
+  gt: ["greaterthan", "after", "above"],
+  gte: ["ge", "min", "from", "since"],
+  lt: ["lessthan", "before", "below"],
+  lte: ["le", "max", "to", "until"],
+  contains: ["ilike", "icontains", "includes", "has", "match"],
+  starts_with: ["prefix", "beginswith", "istartswith"],
+  in: ["any", "anyof", "oneof"],
+  nin: ["notin", "noneof"],
+};
 
 export function badOperator(operators: readonly string[], operator: string, parameter: string): Refusal {
-  const other = OTHER_OPERATORS.get(operator.toLowerCase().replace(/[^a-z]/g, ""));
+  const name = operator.toLowerCase().replace(/[^a-z]/g, "");
+  const other = Object.keys(OTHER_NAMES).find((one) => OTHER_NAMES[one]?.includes(name));
   const meant = other === undefined ? suggest(operator, operators) : ` Did you mean ${other}?`;
   const fault = `${quote(operator)} is no filter operator.${meant}`;
   return refuse("INVALID_OPERATOR", `${fault} Operators: ${operators.join(", ")}.`, parameter);

@@ -18,7 +18,7 @@ const SPELLED: Readonly<Record<string, string>> = {
   ς: "σ",
 };
 
-function fold(text: string): string {
+export function fold(text: string): string {
   const stripped = text.normalize("NFKD").replace(DROPPED, "");
   return stripped
     .normalize("NFKC")

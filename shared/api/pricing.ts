@@ -103,10 +103,17 @@ type Step = {
   readonly apply: (parameters: RequestParameters) => RequestParameters;
 };
 
-/** Null for a free request, and for a counted one that no free request can replace. */
-export function findFreeEquivalent(request: ApiRequest, type: ContentType | undefined): FreeEquivalent | null {
+/**
+ * Null for a free request, and for a counted one that no free request can replace. The type as clients see it says
+ * neither its default sort nor its page size: then no request is known to ask for them.
+ */
+export function findFreeEquivalent(
+  request: ApiRequest,
+  type: ContentType | undefined,
+  knowsDefaults = true,
+): FreeEquivalent | null {
   if (type === undefined || !priceRequest(request, type).counted) return null;
-  const steps = findSteps(request, type);
+  const steps = findSteps(request, type, knowsDefaults);
   if (!isFree(request, steps, type)) return null;
   const needed = steps.reduce((some, step) => {
     const others = some.filter((one) => one !== step);
@@ -126,13 +133,15 @@ function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType):
   return !priceRequest(applySteps(request, steps), type).counted;
 }
 
-function findSteps({ route, parameters }: ApiRequest, type: ContentType): readonly Step[] {
+function findSteps({ route, parameters }: ApiRequest, type: ContentType, knowsDefaults: boolean): readonly Step[] {
   if (route.kind === "entry") return namesNoRelation(parameters, type) ? [without("populate")] : [];
   if (route.kind !== "list") return [];
   return [
-    ...(asksDefaultSize(parameters, type) ? [without("per_page", `per_page=${defaultPerPage(type)}`)] : []),
+    ...(knowsDefaults && asksDefaultSize(parameters, type)
+      ? [without("per_page", `per_page=${defaultPerPage(type)}`)]
+      : []),
     ...(parameters.fields !== undefined && showsAll(parameters.fields, type) ? [without("fields")] : []),
-    ...(isDefaultSort(parameters, type) ? [without("sort", `sort=${parameters.sort}`)] : []),
+    ...(knowsDefaults && isDefaultSort(parameters, type) ? [without("sort", `sort=${parameters.sort}`)] : []),
     ...filterSteps(parameters.filters, type),
     ...(readWhole(parameters.page ?? "") === 1n ? [without("page", "page=1")] : []),
   ];

@@ -46,6 +46,9 @@ export const PARAMETERS_OF: Record<Route["kind"], readonly string[]> = {
   entry: ["populate"],
 };
 
+/** What cannot stand in the name of a parameter as it is. */
+const UNSAFE = /[^\w[\]-]+/g;
+
 export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "preflight" } | Refusal {
   if (raw.method === "OPTIONS") return { kind: "preflight" };
   if (!METHODS.includes(raw.method)) return methodNotAllowed(raw.method);
@@ -117,4 +120,21 @@ function readFilter(name: string, value: string): Filter {
   const closed = written.endsWith("]");
   if (operator === "eq" && closed) return { parameter: `filter[${field}]`, field, operator, value };
   return { parameter: name, field, operator: closed ? operator : `${operator}[`, value };
+}
+
+// Writes requests, so that readRequest reads the same.
+
+/** The path and query of a request for a list or an entry, with the parameters in the same order whenever they are the same. */
+export function writeTarget(route: Route & { slug: string }, { filters, ...scalars }: RequestParameters): string {
+  const pairs = filters.map(({ parameter, value }): [string, string] => [parameter, value]);
+  const path = `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
+  return path + writeQuery([...pairs, ...Object.entries(scalars)]);
+}
+
+/** Brackets stay as people write them. */
+export function writeQuery(pairs: readonly (readonly [name: string, value: string])[]): string {
+  const written = pairs.map(
+    ([name, value]) => `${name.replace(UNSAFE, encodeURIComponent)}=${encodeURIComponent(value)}`,
+  );
+  return written.length === 0 ? "" : `?${written.join("&")}`;
 }
