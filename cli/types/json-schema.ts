@@ -1,6 +1,6 @@
 /** Writes the answers of an app as a JSON Schema (draft 2020-12), from which other languages' types are made as well. */
-import type { Field, Timestamp } from "../../shared/api/catalog.ts";
-import { findTarget, type NamedApp, type NamedType, type SelectValues, shownIn, VIEWS, type View } from "./names.ts";
+import { type NamedApp, type NamedType, type SelectValues, VIEWS, type View } from "./names.ts";
+import { describeProperties, type Property, type Value } from "./properties.ts";
 
 type Json = { readonly [key: string]: unknown };
 
@@ -36,13 +36,12 @@ function describeView(
   values: SelectValues,
 ): readonly (readonly [string, Json])[] {
   const { type, name } = one;
-  const { fields, timestamps } = shownIn(type, view);
-  const properties = Object.fromEntries([
-    ["id", A_UUID],
-    ...fields.flatMap((field) => describeField(named, field, view, values.get(type.slug)?.get(field.name))),
-    ...timestamps.map((timestamp: Timestamp) => [timestamp, A_TIMESTAMP]),
-  ]);
-  const own = { title: name + view, ...(view === "Entry" ? describe(type.description) : {}), ...object(properties) };
+  const properties = describeProperties(named, one, view, values).map(describeProperty);
+  const own = {
+    title: name + view,
+    ...(view === "Entry" ? describe(type.description) : {}),
+    ...object(Object.fromEntries(properties)),
+  };
   return [
     [name + view, own],
     [`${name}${view}Answer`, describeAnswer(name, view)],
@@ -56,46 +55,14 @@ function describeAnswer(name: string, view: View): Json {
   return object({ data: { type: "array", items: data }, meta });
 }
 
-function describeField(
-  named: NamedApp,
-  field: Field,
-  view: View,
-  values: readonly string[] | undefined,
-): (readonly [string, Json])[] {
-  const target = view === "Populated" ? findTarget(named, field) : undefined;
-  const value = { ...describeValue(field, target, view, values), ...describe(field.label) };
-  if (field.type !== "media") return [[field.name, value]];
-  const address = { type: "string", format: "uri" };
-  const url = field.multiple ? { type: "array", items: orNull(address) } : orNull(address);
-  return [
-    [field.name, value],
-    [`${field.name}_url`, field.multiple && !field.required ? orNull(url) : url],
-  ];
+function describeProperty({ name, value, isList, isNullable, hasNulls, field }: Property): readonly [string, Json] {
+  const item = hasNulls ? orNull(describeItem(value)) : describeItem(value);
+  const whole = isList ? { type: "array", items: item } : item;
+  return [name, { ...(isNullable ? orNull(whole) : whole), ...describe(field?.label ?? "") }];
 }
 
-/** A populated relation is null also where it is required: the entry that it names may be unpublished. */
-function describeValue(
-  field: Field,
-  target: NamedType | undefined,
-  view: View,
-  values: readonly string[] | undefined,
-): Json {
-  const isPopulated = view === "Populated" && field.type === "relation";
-  const item = isPopulated ? describePopulated(target) : describeItem(field, values);
-  if (field.multiple) {
-    const list = { type: "array", items: item };
-    return field.required ? list : orNull(list);
-  }
-  return isPopulated || !field.required ? orNull(item) : item;
-}
-
-/** Of a type that is not published, no entry is ever shown. */
-function describePopulated(target: NamedType | undefined): Json {
-  return target === undefined ? { type: "null" } : reference(`${target.name}Entry`);
-}
-
-function describeItem({ type }: Field, values: readonly string[] | undefined): Json {
-  switch (type) {
+function describeItem(value: Value): Json {
+  switch (value.kind) {
     case "number":
       return { type: "number" };
     case "boolean":
@@ -103,13 +70,19 @@ function describeItem({ type }: Field, values: readonly string[] | undefined): J
     case "date":
       return { type: "string", format: "date" };
     case "datetime":
+    case "timestamp":
       return A_TIMESTAMP;
+    case "id":
     case "relation":
       return A_UUID;
+    case "url":
+      return { type: "string", format: "uri" };
     case "json":
       return {};
+    case "entry":
+      return value.target === undefined ? { type: "null" } : reference(`${value.target.name}Entry`);
     case "select":
-      return values === undefined ? TEXT : { type: "string", enum: values };
+      return value.values === undefined ? TEXT : { type: "string", enum: value.values };
     default:
       return TEXT;
   }

@@ -1,6 +1,7 @@
 /** Writes the types of an app's answers in TypeScript, for `createClient<Atlas>()` and for code of one's own. */
 import { type Field, listSortable } from "../../shared/api/catalog.ts";
-import { findTarget, type NamedApp, type NamedType, type SelectValues, shownIn, VIEWS, type View } from "./names.ts";
+import { type NamedApp, type NamedType, type SelectValues, VIEWS, type View } from "./names.ts";
+import { describeProperties, type Property, type Value } from "./properties.ts";
 
 export function writeTypeScript(named: NamedApp, values: SelectValues): string {
   const parts = [
@@ -20,22 +21,15 @@ const WHAT: Record<View, string> = {
 
 function writeView(named: NamedApp, one: NamedType, view: View, values: SelectValues): string {
   const { type, name } = one;
-  const { fields, timestamps } = shownIn(type, view);
-  const members = [
-    "  id: string;",
-    ...fields.flatMap((field) => writeField(named, field, view, values.get(type.slug)?.get(field.name))),
-    ...timestamps.map((timestamp) => `  ${timestamp}: string;`),
-  ];
+  const members = describeProperties(named, one, view, values).map(writeProperty);
   const title = type.name === "" ? type.slug : type.name;
   return `${writeComment(`${title}, ${WHAT[view]}.`, "")}export interface ${name}${view} {\n${members.join("\n")}\n}`;
 }
 
-function writeField(named: NamedApp, field: Field, view: View, values: readonly string[] | undefined): string[] {
-  const comment = writeComment(describeField(field), "  ");
-  const value = `${comment}  ${field.name}: ${writeValue(named, field, view, values)};`;
-  if (field.type !== "media") return [value];
-  const url = field.multiple ? `(string | null)[]${field.required ? "" : " | null"}` : "string | null";
-  return [value, `  ${field.name}_url: ${url};`];
+function writeProperty(property: Property): string {
+  const { name, field } = property;
+  const comment = field === null ? "" : writeComment(describeField(field), "  ");
+  return `${comment}  ${name}: ${writeValue(property)};`;
 }
 
 function describeField({ name, label, type, target }: Field): string {
@@ -50,25 +44,25 @@ function describeField({ name, label, type, target }: Field): string {
   return [what, detail[type] ?? ""].filter((text) => text !== "").join(": ");
 }
 
-/** A populated relation is null also where it is required: the entry that it names may be unpublished. */
-function writeValue(named: NamedApp, field: Field, view: View, values: readonly string[] | undefined): string {
-  const isPopulated = view === "Populated" && field.type === "relation";
-  const target = findTarget(named, field);
-  const populated = target === undefined ? "null" : `${target.name}Entry`;
-  const item = isPopulated ? populated : writeItem(field, values);
-  if (field.multiple) return `${item.includes("|") ? `(${item})` : item}[]${field.required ? "" : " | null"}`;
-  return (isPopulated || !field.required) && !["null", "unknown"].includes(item) ? `${item} | null` : item;
+function writeValue({ value, isList, isNullable, hasNulls }: Property): string {
+  const item = hasNulls ? `${writeItem(value)} | null` : writeItem(value);
+  if (isList) return `${item.includes("|") ? `(${item})` : item}[]${isNullable ? " | null" : ""}`;
+  return isNullable && !["null", "unknown"].includes(item) ? `${item} | null` : item;
 }
 
-function writeItem({ type }: Field, values: readonly string[] | undefined): string {
-  switch (type) {
+function writeItem(value: Value): string {
+  switch (value.kind) {
     case "number":
     case "boolean":
-      return type;
+      return value.kind;
     case "json":
       return "unknown";
+    case "entry":
+      return value.target === undefined ? "null" : `${value.target.name}Entry`;
+    case "select":
+      return value.values === undefined ? "string" : value.values.map((one) => JSON.stringify(one)).join(" | ");
     default:
-      return values === undefined ? "string" : values.map((value) => JSON.stringify(value)).join(" | ");
+      return "string";
   }
 }
 
