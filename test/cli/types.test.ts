@@ -1,8 +1,8 @@
 /** `precast types`: what it writes describes every answer, compiles, and is the same wherever the app is read. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -14,7 +14,6 @@ import { writeTypeScript } from "../../cli/types/typescript.ts";
 import { segment } from "../../shared/api/address.ts";
 import { openPlace, type Place, type RunningServer, readTree, SHOP, shop } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
-
 import { openStore, type Store } from "../support/site.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
@@ -52,38 +51,76 @@ function definitionOf(file: string, names: ReadonlyMap<string, string>): string 
   return `${names.get(slug)}${kind === "entry" ? "Entry" : "Item"}Answer`;
 }
 
+/** What the JSON Schema has against an answer: nothing, if it describes it. */
+async function openSchema(key: string) {
+  const ajv = addFormats.default(new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true }));
+  const schema = JSON.parse(await types(`--app ${key} --lang json-schema`));
+  ajv.addSchema(schema, "app");
+  const problems = (name: string, answer: unknown) => {
+    const validate = ajv.getSchema(`app#/$defs/${name}`);
+    if (validate === undefined) return [`there is no ${name}`];
+    return validate(answer) ? [] : (validate.errors ?? []);
+  };
+  return { schema, problems };
+}
+
+/** Validates every file of the tree, and of each type a sample of what only the server answers. */
+async function proveSchema(key: string, names: ReadonlyMap<string, string>): Promise<void> {
+  const { schema, problems } = await openSchema(key);
+  const root = join(place.folder, "out", segment(key), "v1");
+  const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".json"));
+  expect(files.length).toBeGreaterThan(40);
+  const read = (file: string) => JSON.parse(readFileSync(join(root, file), "utf8"));
+  for (const file of files) {
+    const found = problems(definitionOf(file, names), read(file));
+    if (found.length > 0) expect([file, found]).toEqual([file, []]);
+  }
+  const ask = async (target: string) => (await server.get(`/api/v1/${target}`, { appKey: key })).json;
+  for (const [slug, name] of names) {
+    const entries = files.filter((path) => path.startsWith(`${slug}/entry/`)).slice(0, 20);
+    for (const word of ["an", "er", "on"]) {
+      const found = await ask(`${slug}/search?q=${word}&per_page=100`);
+      expect([slug, problems(`${name}SearchItemAnswer`, found)]).toEqual([slug, []]);
+    }
+    // A list that names all properties has what an entry has.
+    const everything = Object.keys(schema.$defs[`${name}Entry`].properties);
+    for (const item of (await ask(`${slug}?per_page=100&fields=${everything.join()}`)).data)
+      expect([slug, problems(`${name}EntryAnswer`, { data: item })]).toEqual([slug, []]);
+    const relations = relationsIn(schema, `${name}Populated`);
+    for (const file of entries) {
+      const entry = read(file);
+      const populated = await ask(`${slug}/${entry.data.id}?populate=${relations.join()}`);
+      expect([file, problems(`${name}PopulatedAnswer`, populated)]).toEqual([file, []]);
+      expect(problems(`${name}ItemAnswer`, entry)).not.toEqual([]);
+    }
+  }
+  expect(problems("ApiError", await ask(`${[...names.keys()][0]}?per_page=0`))).toEqual([]);
+}
+
+/** Folders of bundles of real content, where there are any. */
+const REAL = (process.env.TEST_BUNDLES ?? "").split(delimiter).filter((folder) => folder !== "");
+
+test.skipIf(REAL.length === 0)(
+  `the JSON Schema describes all answers of real content${REAL.length === 0 ? " (no TEST_BUNDLES)" : ""}`,
+  async () => {
+    for (const folder of REAL) {
+      const { key } = JSON.parse(readFileSync(join(folder, "app.json"), "utf8"));
+      expect((await place.call(["import", folder])).stderr).toBe("");
+      expect((await place.call(`build --app ${key}`)).code).toBe(0);
+      const catalog = (await server.get("/api/v1/_schemas", { appKey: key })).json as { data: { slug: string }[] };
+      const app = { key, name: "", media_base_url: "", types: catalog.data.map(({ slug }) => typeOf(slug, [])) };
+      await proveSchema(key, new Map(nameTypes(app).types.map(({ type, name }) => [type.slug, name])));
+    }
+  },
+  900_000,
+);
+
 describe.each([
   { key: SHOP, names: { posts: "Posts", authors: "Authors", notes: "Notes" } },
   { key: "atlas", names: { cities: "Cities", countries: "Countries", journeys: "Journeys" } },
 ])("of $key", ({ key, names }) => {
-  test("the JSON Schema describes every file of the tree, searches and populated entries, and no other answer", async () => {
-    const ajv = addFormats.default(new Ajv2020({ allErrors: true, strict: true, allowUnionTypes: true }));
-    const schema = JSON.parse(await types(`--app ${key} --lang json-schema`));
-    ajv.addSchema(schema, "app");
-    const problems = (name: string, text: string) => {
-      const validate = ajv.getSchema(`app#/$defs/${name}`);
-      if (validate === undefined) return [`there is no ${name}`];
-      return validate(JSON.parse(text)) ? [] : (validate.errors ?? []);
-    };
-    const root = join(place.folder, "out", segment(key), "v1");
-    const files = [...readTree(root)];
-    expect(files.length).toBeGreaterThan(40);
-    const byName = new Map(Object.entries(names));
-    for (const [file, text] of files) expect([file, problems(definitionOf(file, byName), text)]).toEqual([file, []]);
-    for (const [slug, name] of byName) {
-      const search = await server.get(`/api/v1/${slug}/search?q=an`, { appKey: key });
-      expect([slug, problems(`${name}SearchItemAnswer`, search.text)]).toEqual([slug, []]);
-      const relations = relationsIn(schema, `${name}Populated`);
-      for (const [file, text] of files.filter(([path]) => path.startsWith(`${slug}/entry/`)).slice(0, 20)) {
-        const { id } = (JSON.parse(text) as { data: { id: string } }).data;
-        const got = await server.get(`/api/v1/${slug}/${id}?populate=${relations.join()}`, { appKey: key });
-        expect([file, problems(`${name}PopulatedAnswer`, got.text)]).toEqual([file, []]);
-        expect(problems(`${name}ItemAnswer`, text)).not.toEqual([]);
-      }
-    }
-    const refused = await server.get(`/api/v1/${[...byName.keys()][0]}?per_page=0`, { appKey: key });
-    expect(problems("ApiError", refused.text)).toEqual([]);
-  });
+  test("the JSON Schema describes every file of the tree, searches, lists and populated entries, and no other answer", () =>
+    proveSchema(key, new Map(Object.entries(names))));
 
   test.each(LANGUAGES)("a database, a bundle and a tree give the same types: %s", async (language) => {
     const bundle = join(place.folder, `bundle-${key}`);
