@@ -9,6 +9,8 @@ const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/
 const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge", "cli/studio/page": "dist/studio" };
 /** The studio's page, for browsers: it loads nothing but its own folder. */
 const PAGE = { page: "./cli/studio/page/main.tsx" };
+/** Shows the OpenAPI document in the studio: a file that is served as it is. */
+const VIEWER = "rapidoc-min.js";
 /** listhen is bundled without what it has for development: certificates, WebSockets, clipboard, tunnels, emoji. */
 const UNUSED = ["node-forge", "crossws/adapters/node", "tinyclip", "untun"];
 const ALIASES = { ...Object.fromEntries(UNUSED.map((name) => [name, false])), consola$: "consola/basic" };
@@ -42,8 +44,19 @@ function bundle(input, folder, output) {
 function layTextsBeside(_options, files) {
   for (const [from, to] of Object.entries(TEXTS))
     cpSync(from, to, { recursive: true, filter: (path) => !/\.(tsx?|md)$|tsconfig/.test(path) });
-  writeFileSync("dist/LICENSES.txt", collectLicences(Object.values(files).flatMap(({ moduleIds }) => moduleIds ?? [])));
+  keepLicences("dist/LICENSES.txt", files);
   chmodSync("dist/cli/main.js", 0o755);
+}
+
+function layViewerBeside(_options, files) {
+  for (const name of [VIEWER, `${VIEWER}.LICENSE.txt`])
+    cpSync(`node_modules/rapidoc/dist/${name}`, `dist/studio/${name}`);
+  keepLicences("dist/studio/LICENSES.txt", files, ["/node_modules/rapidoc"]);
+}
+
+function keepLicences(path, files, others = []) {
+  const modules = Object.values(files).flatMap(({ moduleIds }) => moduleIds ?? []);
+  writeFileSync(path, collectLicences([...modules, ...others]));
 }
 
 /** The licences of the libraries that were bundled, which must go with them. */
@@ -82,5 +95,6 @@ export default defineConfig([
     ...bundle(PAGE, "studio", { minify: true, sourcemap: false }),
     platform: "browser",
     transform: { target: "es2023" },
+    plugins: [{ name: "viewer", writeBundle: layViewerBeside }],
   },
 ]);

@@ -1,6 +1,7 @@
 /** Serves the studio: its page, and the data that the page shows. It only reads, and asks no other machine. */
 import { readFileSync } from "node:fs";
 import { H3, HTTPResponse } from "h3";
+import { APP_KEY } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
 import { DatabaseFault, describeOutage } from "../../shared/database/errors.ts";
@@ -28,8 +29,9 @@ export function openStudio(options: StudioOptions): Studio {
     advice: () => readAdvice(options),
   };
   app.use(({ req, url }) => refuseStranger(req.headers, url, options.hosts));
-  app.get("/", () => readPage("page.html", PAGE_POLICY));
-  for (const name of Object.keys(FILES)) app.get(`/${name}`, () => readPage(name, FILE_POLICY));
+  app.get("/", () => answer(200, HTML, readText("page.html"), PAGE_POLICY));
+  app.get("/reference.html", ({ url }) => showReference(url.searchParams));
+  for (const [name, type] of Object.entries(FILES)) app.get(`/${name}`, () => answer(200, type, readText(name)));
   for (const [name, view] of Object.entries(views))
     app.get(`/data/${name}`, ({ url }) => show(view, url.searchParams, options.onError));
   app.all("/**", () => refuse(404, "There is no such page."));
@@ -38,21 +40,34 @@ export function openStudio(options: StudioOptions): Studio {
 
 // The page and its files, which the bundle of the program has beside it.
 
+const HTML = "text/html; charset=utf-8";
+const SCRIPT = "text/javascript; charset=utf-8";
 const FILES: Readonly<Record<string, string>> = {
-  "page.html": "text/html; charset=utf-8",
-  "page.js": "text/javascript; charset=utf-8",
+  "page.js": SCRIPT,
   "page.css": "text/css; charset=utf-8",
+  "rapidoc-min.js": SCRIPT,
 };
 
 /** Nothing of another origin, and no script or style in the page. Images of this machine are media of local apps. */
 const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; " +
-  "img-src 'self' data: http://localhost:* http://*.localhost:* http://127.0.0.1:*; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "img-src 'self' data: http://localhost:* http://*.localhost:* http://127.0.0.1:*; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/** RapiDoc writes styles into its elements. */
+const REFERENCE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 const FILE_POLICY = "default-src 'none'";
 
-function readPage(name: string, policy: string): HTTPResponse {
-  const body = readFileSync(new URL(`../studio/${name}`, import.meta.url));
-  return answer(200, FILES[name] ?? "", body, policy);
+function readText(name: string): string {
+  return readFileSync(new URL(`../studio/${name}`, import.meta.url), "utf8");
+}
+
+function showReference(query: URLSearchParams): HTTPResponse {
+  const app = query.get("app") ?? "";
+  if (!APP_KEY.test(app)) return refuse(400, "The parameter app is missing, or is no app key.");
+  const theme = query.get("theme") === "dark" ? "dark" : "light";
+  return answer(200, HTML, readText("reference.html").replace("APP", app).replace("THEME", theme), REFERENCE_POLICY);
 }
 
 // The data of a view, as JSON.
@@ -74,12 +89,7 @@ function refuse(status: number, message: string): HTTPResponse {
   return answer(status, JSON_TYPE, JSON.stringify({ error: message }));
 }
 
-function answer(
-  status: number,
-  type: string,
-  body: string | Uint8Array<ArrayBuffer>,
-  policy = FILE_POLICY,
-): HTTPResponse {
+function answer(status: number, type: string, body: string, policy = FILE_POLICY): HTTPResponse {
   return new HTTPResponse(body, {
     status,
     headers: {
