@@ -60,6 +60,41 @@ describe("the studio's port", () => {
   });
 });
 
+describe("below the admin port", () => {
+  const serve = async (line: string) => {
+    const server = await place.serve(`--admin-port 0 ${line}`);
+    await server.printed(/Health and metrics: \S+\n/);
+    return { server, admin: /Health and metrics: (\S+)/.exec(server.output().stdout)?.[1] ?? "" };
+  };
+
+  test("a server with --studio has the page, the data and the files, and keeps its other paths", async () => {
+    const { server, admin } = await serve("--studio");
+    const get = async (path: string) => {
+      const answer = await fetch(`${admin}${path}`);
+      return { status: answer.status, url: answer.url.slice(admin.length), text: await answer.text() };
+    };
+    expect(await get("/studio")).toMatchObject({
+      status: 200,
+      url: "/studio/",
+      text: expect.stringContaining("<title>Precast studio"),
+    });
+    expect(await get("/studio/page.js")).toMatchObject({ status: 200 });
+    expect(JSON.parse((await get("/studio/data/apps")).text)).toMatchObject([{ key: SHOP }, { key: "atlas" }]);
+    expect(await get("/studio/data/nothing")).toMatchObject({ status: 404 });
+    expect(await get("/healthz")).toMatchObject({ status: 200 });
+    expect(await get("/data/apps")).toMatchObject({ status: 404 });
+    await server.stop();
+  });
+
+  test("a server without --studio has none, and --studio needs the port", async () => {
+    const { server, admin } = await serve("");
+    expect((await fetch(`${admin}/studio/`)).status).toBe(404);
+    await server.stop();
+    const { code, stderr } = await place.call("serve --studio");
+    expect([code, stderr]).toEqual([1, "--studio has no effect without --admin-port\n"]);
+  });
+});
+
 describe.skipIf(BROWSER === null)("the studio's page", () => {
   let browser: Browser;
   beforeAll(async () => {
