@@ -26,6 +26,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   edge: async () => (await import("./commands/edge.ts")).edgeCommand,
   studio: async () => (await import("./commands/studio.ts")).studioCommand,
   types: async () => (await import("./commands/types.ts")).typesCommand,
+  openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 

@@ -72,18 +72,21 @@ function findConflicts({
   ];
 }
 
-/** Flags that do nothing without another setting. Their variables may be set for other commands, so those are no problem. */
-const NEEDED: { readonly [name in SettingName]?: SettingName } = {
-  check: "typesFile",
-  maxReplicaLag: "readDatabaseUrl",
-  adminHost: "adminPort",
-  studio: "adminPort",
-  purgeMethod: "purge",
-  purgeEndpoint: "purge",
-  cloudflareZone: "purge",
-  fastlyService: "purge",
-  cloudfrontDistribution: "purge",
-  waitLimit: "waitVisible",
+/**
+ * Flags that do nothing without another setting, the first of these that the command has. Their variables may be set for
+ * other commands, so those are no problem.
+ */
+const NEEDED: { readonly [name in SettingName]?: readonly SettingName[] } = {
+  check: ["typesFile", "openapiFile"],
+  maxReplicaLag: ["readDatabaseUrl"],
+  adminHost: ["adminPort"],
+  studio: ["adminPort"],
+  purgeMethod: ["purge"],
+  purgeEndpoint: ["purge"],
+  cloudflareZone: ["purge"],
+  fastlyService: ["purge"],
+  cloudfrontDistribution: ["purge"],
+  waitLimit: ["waitVisible"],
 };
 
 /** `values` lacks invalid ones, which are reported as such. */
@@ -93,7 +96,7 @@ function vainFlags(
   values: Readonly<Record<string, unknown>>,
 ): readonly string[] {
   return names.flatMap((name) => {
-    const needed = NEEDED[name];
+    const needed = NEEDED[name]?.find((one) => names.includes(one));
     if (needed === undefined || flags[nameAttribute(name)] === undefined || !(name in values)) return [];
     const value = values[needed];
     const isAbsent = value === null || (Array.isArray(value) && value.length === 0);

@@ -85,3 +85,10 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 export function printableLine(text: string): string {
   return text.replace(UNSEEN, escapeCharacter);
 }
+
+// Makes text that comes from elsewhere harmless in Markdown.
+
+/** On one line, with nothing that Markdown, or HTML in it, would take for more than text. */
+export function escapeMarkdown(text: string): string {
+  return printableLine(text.replace(/\s+/g, " ")).replace(/[\\`*~|<>&[\]#]|(?<!\w)_|_(?!\w)/g, "\\$&");
+}

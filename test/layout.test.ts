@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\//],
   [/^server\//],
   [/^cli\/(command|database|errors|progress|secrets|terminal|usage)\.ts$/],
-  [/^cli\/(builder|edge|explain|import|types)\//],
+  [/^cli\/(builder|edge|explain|import|openapi|types)\//],
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/studio\//],
   [/^cli\/(commands|serve)\//],
@@ -107,7 +107,7 @@ describe("the layout", () => {
     ["fast-glob", ["shared/files.ts"]],
     [
       "fs-extra/esm",
-      ["builder/remote", "builder/stage", "commands/types", "deploy/restore", "deploy/target"].map(
+      ["builder/remote", "builder/stage", "deploy/restore", "deploy/target", "types/generated"].map(
         (name) => `cli/${name}.ts`,
       ),
     ],

@@ -1,8 +1,7 @@
 /** `precast types`: writes the types of an app's answers for the languages in which apps are written. */
-import { existsSync, readFileSync } from "node:fs";
-import { outputFileSync } from "fs-extra/esm";
 import type { TypesLanguage } from "../../shared/settings/common.ts";
-import { DIFFERENT, DONE, defineCommand } from "../command.ts";
+import { defineCommand } from "../command.ts";
+import { deliverText } from "../types/generated.ts";
 import { writeJsonSchema } from "../types/json-schema.ts";
 import { nameTypes } from "../types/names.ts";
 import { readInput, type TypesInput } from "../types/source.ts";
@@ -24,23 +23,8 @@ export const typesCommand = defineCommand({
     const { lang, typesFile: file, check } = settings;
     const source = await readInput(folder, settings);
     const text = await writeTypes(source, lang);
-    const report = { app: source.app.key, language: lang, file };
-    if (file === null) {
-      terminal.result(text.trimEnd(), { ...report, text });
-      return DONE;
-    }
-    const isCurrent = existsSync(file) && readFileSync(file, "utf8") === text;
-    if (check) {
-      const remedy = `Run \`precast types\` without --check, and commit ${file}.`;
-      terminal.result(isCurrent ? `${file} is current.` : `${file} is out of date. ${remedy}`, {
-        ...report,
-        current: isCurrent,
-      });
-      return isCurrent ? DONE : DIFFERENT;
-    }
-    if (!isCurrent) outputFileSync(file, text);
-    terminal.result(isCurrent ? `${file} was current.` : `Wrote ${file}.`, { ...report, written: !isCurrent });
-    return DONE;
+    const report = { app: source.app.key, language: lang };
+    return deliverText(terminal, { command: "types", text, report }, { file, check });
   },
 });
 

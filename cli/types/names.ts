@@ -54,3 +54,5 @@ export function findTarget({ types }: NamedApp, field: Field): NamedType | undef
 
 /** The values of select fields, by the slug of the type and the name of the field. */
 export type SelectValues = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+
+export const NO_VALUES: SelectValues = new Map();

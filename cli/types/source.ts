@@ -9,13 +9,11 @@ import { chooseKey, readChosenApp, readRows, withDatabase } from "../database.ts
 import { readBundle } from "../import/bundle.ts";
 import { APP } from "../import/folder.ts";
 import { ImportProblems, noProblems } from "../import/report.ts";
-import type { SelectValues } from "./names.ts";
+import { NO_VALUES, type SelectValues } from "./names.ts";
 
 export type TypesInput = { readonly app: App; readonly values: SelectValues };
 
 type InputSettings = Settings<CommonName | "app" | "values">;
-
-const NO_VALUES: SelectValues = new Map();
 
 /** Throws ConfigError when it is not clear which app is meant, and ImportProblems when the bundle is invalid. */
 export async function readInput(folder: string, settings: InputSettings): Promise<TypesInput> {

@@ -2,7 +2,7 @@
 import { findNearest } from "../text.ts";
 import { APP_KEY, type ContentType, findColumn, listSortable, MAX_PER_PAGE } from "./catalog.ts";
 
-const STATUS = {
+export const STATUS = {
   BAD_REQUEST: 400,
   INVALID_FILTER: 400,
   INVALID_OPERATOR: 400,
@@ -29,7 +29,7 @@ const STATUS = {
   QUERY_TIMEOUT: 504,
 } as const;
 
-type RefusalCode = keyof typeof STATUS;
+export type RefusalCode = keyof typeof STATUS;
 
 export type Refusal = {
   readonly kind: "refusal";

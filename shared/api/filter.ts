@@ -10,7 +10,7 @@ import { formatDay, formatTimestamp, readBoolean, readDay, readNumber, readTimes
 const ORDERS = ["gt", "gte", "lt", "lte"] as const;
 const MATCHES = ["contains", "starts_with"] as const;
 const OPERATORS = ["eq", "neq", ...ORDERS, ...MATCHES, "in", "nin"] as const;
-type Operator = (typeof OPERATORS)[number];
+export type Operator = (typeof OPERATORS)[number];
 
 /** `eq` and `in`: the column has one of the values. If `negated`, `neq` and `nin`: it has none of them. */
 export type EqualsCondition = {
@@ -92,6 +92,12 @@ function equals(column: Column, texts: readonly string[], negated: boolean): Equ
 
 function isOperator(text: string): text is Operator {
   return (OPERATORS as readonly string[]).includes(text);
+}
+
+/** The operators that filters on the column may have. */
+export function listOperators({ type }: Column): readonly Operator[] {
+  const hasOrder = type !== "boolean" && type !== "relation";
+  return OPERATORS.filter((operator) => hasOrder || !(ORDERS as readonly string[]).includes(operator));
 }
 
 export function isNegated(condition: Condition): boolean {

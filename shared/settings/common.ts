@@ -138,7 +138,7 @@ export const EDGE = {
 export const TYPES_LANGUAGES = ["ts", "json-schema", "swift", "kotlin", "dart"] as const;
 export type TypesLanguage = (typeof TYPES_LANGUAGES)[number];
 
-/** Settings of `precast types`. */
+/** Settings of `precast types`, and of `precast openapi`. */
 export const TYPES = {
   lang: setting("--lang <language>", `${TYPES_LANGUAGES.join(", ")}; ts (TypeScript) by default`, () =>
     z.enum(TYPES_LANGUAGES, `must be one of ${TYPES_LANGUAGES.join(", ")}`).default("ts"),
@@ -149,6 +149,12 @@ export const TYPES = {
     "write the types into this file instead of printing them",
     () => optional(folder()),
     "PRECAST_TYPES_FILE",
+  ),
+  openapiFile: setting(
+    "--write <file>",
+    "write the document into this file instead of printing it",
+    () => optional(folder()),
+    "PRECAST_OPENAPI_FILE",
   ),
   check: setting("--check", "compare the file of --write with what would be written, and write nothing", () => flag()),
 } as const;

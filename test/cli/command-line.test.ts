@@ -41,6 +41,7 @@ const COMMANDS = [
   "edge",
   "studio",
   "types",
+  "openapi",
   "usage",
 ];
 /** `deploy` and `edge` read only the tree. */
@@ -116,6 +117,7 @@ const OWN: Record<string, string[]> = {
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
   studio: ["--port", "--open", "--connections", "--workers"],
   types: ["--app", "--lang", "--values", "--write", "--check"],
+  openapi: ["--app", "--write", "--check"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
