@@ -1,15 +1,15 @@
 /** `precast explain`: tells the shape of a request, whether it counts and why, and what answers it. */
 import type { App } from "../../shared/api/catalog.ts";
+import { completeTarget } from "../../shared/api/request.ts";
 import type { Ignored } from "../../shared/api/warning.ts";
 import type { Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { formatCount, formatCounted } from "../../shared/text.ts";
 import { readTreeState } from "../../shared/tree.ts";
 import { isPartialTree } from "../builder/remote.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, readChosenApp, withDatabase } from "../database.ts";
 import { type ExplainedFile, type ExplainedQuery, type Explanation, explain } from "../explain/explanation.ts";
-import type { PlanNode, QueryPlan } from "../explain/query-plan.ts";
+import { describeTimes, drawPlan } from "../explain/plan-text.ts";
 
 export const explainCommand = defineCommand({
   name: "explain",
@@ -21,7 +21,7 @@ export const explainCommand = defineCommand({
     "precast explain '/cities/search?q=old' --sql --plan",
   ],
   run: async ({ terminal }, settings, argument) => {
-    const target = readTarget(argument);
+    const target = completeTarget(argument);
     const answer = async (database: Database) => {
       const key = settings.app ?? (await readChosenApp(database, null, settings)).key;
       const built = builtApp(settings.out, key);
@@ -41,17 +41,6 @@ export const explainCommand = defineCommand({
  */
 function builtApp(out: string, key: string): App | null {
   return isPartialTree(out) ? null : (readTreeState(out, key)?.app ?? null);
-}
-
-/**
- * The request target of an argument, which may begin with an origin and may omit the base path. Percent-encodes what no
- * URL may contain, as clients do.
- */
-function readTarget(argument: string): string {
-  const encoded = argument.replace(/[^!-~]/gu, encodeURIComponent);
-  const target = encoded.replace(/^https?:\/\/[^/?#]*/, "");
-  const path = target.startsWith("/") ? target : `/${target}`;
-  return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
 }
 
 /** At most ten lines, but for the SQL and the steps of the plan, which are asked for. */
@@ -89,55 +78,9 @@ function queryLines(
   const mark = service.by_index ? colors.green : colors.yellow;
   const late = `not completed: the query takes longer than ${QUERY_TIMEOUT / 1_000} seconds, so the live answer is 504 QUERY_TIMEOUT`;
   return [
-    `${colors.bold("Plan")}     ${plan.ran ? timesText(plan) : colors.red(late)}`,
+    `${colors.bold("Plan")}     ${plan.ran ? describeTimes(plan) : colors.red(late)}`,
     ...(asked.plan ? [drawPlan(plan)] : []),
     `${colors.bold("Index")}    ${mark(service.sentence)}`,
     ...(asked.sql ? [colors.bold("SQL"), text, `${colors.bold("Values")}   ${JSON.stringify(values)}`] : []),
   ];
-}
-
-// Draws the plan of a query for a person: one line for each step, with the steps that feed it below.
-
-function drawPlan(plan: QueryPlan): string {
-  return drawNode(plan.root, 0).join("\n");
-}
-
-function drawNode(node: PlanNode, depth: number): string[] {
-  const line = `${"  ".repeat(depth)}-> ${describeNode(node)}: ${describeFacts(node)}`;
-  return [line, ...node.nodes.flatMap((below) => drawNode(below, depth + 1))];
-}
-
-function describeNode({ step, name, table, index }: PlanNode): string {
-  const named = name === null ? step : `${step} (${name})`;
-  return `${named}${table === null ? "" : ` of ${table}`}${index === null ? "" : ` by index ${index}`}`;
-}
-
-function describeFacts({ rows, discarded, loops, milliseconds }: PlanNode): string {
-  if (rows.actual === null) return `${formatCounted(rows.estimated, "row")} expected`;
-  if (loops === 0) return "never run";
-  const facts = [
-    `${formatCounted(rows.actual, "row")} (${formatCount(rows.estimated)} expected)`,
-    ...(discarded ? [`${formatCount(discarded)} discarded`] : []),
-    ...(loops !== null && loops > 1 ? [`${formatCount(loops)} times`] : []),
-    ...(milliseconds === null ? [] : [formatMilliseconds(milliseconds)]),
-  ];
-  return facts.join(", ");
-}
-
-/** Formats in one line how long planning and execution took, and how many pages were read. */
-function timesText({ planning_ms, execution_ms, pages }: QueryPlan): string {
-  const parts = [
-    ...(planning_ms === null ? [] : [`planned in ${formatMilliseconds(planning_ms)}`]),
-    ...(execution_ms === null ? [] : [`run in ${formatMilliseconds(execution_ms)}`]),
-    ...(pages === null
-      ? []
-      : [
-          `${formatCounted(pages.memory, "page")} from shared buffers, ${formatCount(pages.disk)} from disk or the OS cache`,
-        ]),
-  ];
-  return parts.join(", ");
-}
-
-function formatMilliseconds(milliseconds: number): string {
-  return `${milliseconds.toFixed(milliseconds < 10 ? 2 : 0)} ms`;
 }

@@ -59,6 +59,17 @@ export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "pre
   return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, PARAMETERS_OF[route.kind]) };
 }
 
+/**
+ * The request target of what a person writes, which may begin with an origin and may omit the base path. Percent-encodes
+ * what no URL may contain, as clients do.
+ */
+export function completeTarget(text: string): string {
+  const encoded = text.replace(/[^!-~]/gu, encodeURIComponent);
+  const target = encoded.replace(/^https?:\/\/[^/?#]*/, "");
+  const path = target.startsWith("/") ? target : `/${target}`;
+  return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
+}
+
 /** Splits a request target, which may also be in absolute form (RFC 9112 section 3.2.2). */
 export function splitTarget(target: string): { path: string; query: string } {
   const origin = target.replace(/^https?:\/\/[^/?]*/i, "");
