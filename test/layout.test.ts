@@ -76,7 +76,14 @@ describe("the layout", () => {
         (from.startsWith("cli/") && to.startsWith("server/")) || (from.startsWith("server/") && to.startsWith("cli/")),
     );
     const files = new Set(crossing.map(({ from }) => from));
-    const serving = ["commands/serve", "commands/studio", "serve/primary", "serve/process", "studio/health"];
+    const serving = [
+      "commands/serve",
+      "commands/studio",
+      "serve/primary",
+      "serve/process",
+      "studio/explore",
+      "studio/health",
+    ];
     expect(files).toEqual(new Set(serving.map((name) => `cli/${name}.ts`)));
   });
 

@@ -7,6 +7,7 @@ import { ConfigError } from "../../shared/config.ts";
 import { DatabaseFault, describeOutage } from "../../shared/database/errors.ts";
 import { UnknownAppError } from "../../shared/tree.ts";
 import { readContent, readEntry } from "./content.ts";
+import { openExplorer } from "./explore.ts";
 import { readAdvice, readHealth } from "./health.ts";
 import type { StudioSite, View } from "./view.ts";
 
@@ -21,8 +22,10 @@ export type Studio = { readonly app: H3; readonly close: () => void };
 
 export function openStudio(options: StudioOptions): Studio {
   const app = new H3({ silent: true });
+  const explorer = openExplorer(options);
   const views: Readonly<Record<string, View>> = {
     apps: () => readApps(options.database, options.settings),
+    answer: explorer.answer,
     content: (query) => readContent(options, query),
     entry: (query) => readEntry(options, query),
     health: () => readHealth(options),
@@ -35,7 +38,7 @@ export function openStudio(options: StudioOptions): Studio {
   for (const [name, view] of Object.entries(views))
     app.get(`/data/${name}`, ({ url }) => show(view, url.searchParams, options.onError));
   app.all("/**", () => refuse(404, "There is no such page."));
-  return { app, close: () => {} };
+  return { app, close: explorer.close };
 }
 
 // The page and its files, which the bundle of the program has beside it.

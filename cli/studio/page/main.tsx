@@ -4,11 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import type { App } from "../../../shared/api/catalog.ts";
 import { Content } from "./content.tsx";
 import { Loaded, useData, type ViewProps } from "./data.tsx";
+import { Explorer } from "./explorer.tsx";
 import { Health } from "./health.tsx";
 import { useRoute, writeHash } from "./route.ts";
 
 /** By the name in the address, in the order of the menu. */
 const VIEWS: Readonly<Record<string, { readonly title: string; readonly View: ComponentType<ViewProps> }>> = {
+  explorer: { title: "Explorer", View: Explorer },
   content: { title: "Content", View: Content },
   health: { title: "Health", View: Health },
 };
