@@ -6,10 +6,12 @@ import { readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
 import { DatabaseFault, describeOutage } from "../../shared/database/errors.ts";
 import { UnknownAppError } from "../../shared/tree.ts";
+import { describeApi } from "../openapi/document.ts";
+import { readStoredExamples } from "../openapi/examples.ts";
 import { readContent, readEntry } from "./content.ts";
 import { openExplorer } from "./explore.ts";
 import { readAdvice, readHealth } from "./health.ts";
-import type { StudioSite, View } from "./view.ts";
+import { readViewedApp, type StudioSite, type View } from "./view.ts";
 
 export type StudioOptions = StudioSite & {
   /** Names, besides addresses and localhost, by which browsers reach it. */
@@ -30,6 +32,7 @@ export function openStudio(options: StudioOptions): Studio {
     entry: (query) => readEntry(options, query),
     health: () => readHealth(options),
     advice: () => readAdvice(options),
+    openapi: (query) => describeViewedApi(options, query),
   };
   app.use(({ req, url }) => refuseStranger(req.headers, url, options.hosts));
   app.get("/", () => answer(200, HTML, readText("page.html"), PAGE_POLICY));
@@ -74,6 +77,12 @@ function showReference(query: URLSearchParams): HTTPResponse {
 }
 
 // The data of a view, as JSON.
+
+async function describeViewedApi(site: StudioSite, query: URLSearchParams) {
+  const app = await readViewedApp(site, query);
+  const examples = await site.database.transaction("read", (session) => readStoredExamples(session, app));
+  return describeApi(app, examples);
+}
 
 async function show(view: View, query: URLSearchParams, onError: (error: unknown) => void): Promise<HTTPResponse> {
   try {

@@ -90,12 +90,6 @@ function equals(column: Column, texts: readonly string[], negated: boolean): Equ
   return { kind: "equals", column, values, negated };
 }
 
-/** The operators that a filter on the column may have. */
-export function listOperators({ type }: Column): readonly string[] {
-  const hasOrder = type !== "boolean" && type !== "relation";
-  return OPERATORS.filter((operator) => hasOrder || !(ORDERS as readonly string[]).includes(operator));
-}
-
 function isOperator(text: string): text is Operator {
   return (OPERATORS as readonly string[]).includes(text);
 }

@@ -6,6 +6,7 @@ import { Content } from "./content.tsx";
 import { Loaded, useData, type ViewProps } from "./data.tsx";
 import { Explorer } from "./explorer.tsx";
 import { Health } from "./health.tsx";
+import { Reference } from "./reference.tsx";
 import { useRoute, writeHash } from "./route.ts";
 
 /** By the name in the address, in the order of the menu. */
@@ -13,6 +14,7 @@ const VIEWS: Readonly<Record<string, { readonly title: string; readonly View: Co
   explorer: { title: "Explorer", View: Explorer },
   content: { title: "Content", View: Content },
   health: { title: "Health", View: Health },
+  reference: { title: "Reference", View: Reference },
 };
 const FIRST = Object.keys(VIEWS)[0] as string;
 
