@@ -65,6 +65,10 @@ const REFERENCE_POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 const FILE_POLICY = "default-src 'none'";
 
+/** Attributes of RapiDoc, with the colours of page.css. */
+const LIGHT = `theme="light" bg-color="#ffffff" text-color="#1b1d20" primary-color="#0b57c0" nav-bg-color="#f7f7f5" nav-text-color="#1b1d20"`;
+const DARK = `theme="dark" bg-color="#1e2125" text-color="#e7e8ea" primary-color="#8ab8ff" nav-bg-color="#15171a" nav-text-color="#e7e8ea"`;
+
 function readText(name: string): string {
   return readFileSync(new URL(`../studio/${name}`, import.meta.url), "utf8");
 }
@@ -72,7 +76,7 @@ function readText(name: string): string {
 function showReference(query: URLSearchParams): HTTPResponse {
   const app = query.get("app") ?? "";
   if (!APP_KEY.test(app)) return refuse(400, "The parameter app is missing, or is no app key.");
-  const theme = query.get("theme") === "dark" ? "dark" : "light";
+  const theme = query.get("theme") === "dark" ? DARK : LIGHT;
   return answer(200, HTML, readText("reference.html").replace("APP", app).replace("THEME", theme), REFERENCE_POLICY);
 }
 
