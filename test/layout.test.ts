@@ -129,7 +129,7 @@ describe("the layout", () => {
     [
       "zod",
       [
-        ...["changes", "remote"].map((name) => `cli/builder/${name}.ts`),
+        ...["changes", "history", "remote"].map((name) => `cli/builder/${name}.ts`),
         ...["lease", "manifest", "purge"].map((name) => `cli/deploy/${name}.ts`),
         "cli/explain/query-plan.ts",
         "cli/import/definition.ts",

@@ -16,7 +16,8 @@ import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
 import { type BuildIds, chooseMode, findLinkedFolders, isFromSource, readSource, type Source } from "./delta.ts";
-import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree } from "./publish.ts";
+import { addToHistory } from "./history.ts";
+import { emptyTrash, findDamage, recover, removeLinks, reportChanges, resetDamagedTree, TRASH } from "./publish.ts";
 import { chooseBuildIds, recordBuild } from "./record.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
 import { type AppReport, describeUnaddressed, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
@@ -69,8 +70,10 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     // Now, not at the end: what a build that died has left may be what fills the disk.
     await emptyTrash(out);
     forget = options.beforeKilled?.(() => removeStage(out)) ?? forget;
+    const start = options.now();
     const reports = await buildOrRebuild(database, options, damage, lock.check);
     lock.check();
+    recordHistory(reports, start, options);
     await emptyTrash(out);
     lock.check();
     reportChanges(out);
@@ -78,6 +81,15 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   } finally {
     forget();
     lock.release();
+  }
+}
+
+/** The tree is in place by then: a history that cannot be written is no reason to fail. */
+function recordHistory(reports: readonly AppReport[], start: Date, { out, onWarning }: BuildOptions): void {
+  try {
+    addToHistory(out, start, reports, join(out, TRASH, "history"));
+  } catch (error) {
+    onWarning?.(`The tree is built, but its history could not be written: ${(error as Error).message}`);
   }
 }
 

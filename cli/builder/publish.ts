@@ -226,7 +226,7 @@ function keepPending(list: string, pending: string): void {
 // What a build throws away is collected in a folder of its own and deleted late: file systems write slowly where much has
 // just been deleted, and rename slowly where each new file frees the blocks of an old one.
 
-const TRASH = `${STATE_FOLDER}/trash`;
+export const TRASH = `${STATE_FOLDER}/trash`;
 
 /** An unused path in the trash, which may still hold files of a build that died. */
 function freshName(out: string): string {

@@ -493,7 +493,7 @@ test.skipIf(NO_OVERLAY !== null)(
     try {
       const ran = await place.run(`build --out ${join(folder, "out")}`);
       expect(ran).toMatchObject({ code: 0, stderr: "" });
-      expect(readdirSync(join(folder, "out/.precast")).sort()).toEqual(["changes.json", "s-shop.json"]);
+      expect(readdirSync(join(folder, "out/.precast")).sort()).toEqual(["changes.json", "history.json", "s-shop.json"]);
     } finally {
       unmountDisk(folder);
       unmountDisk(disk);

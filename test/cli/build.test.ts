@@ -219,7 +219,7 @@ describe("a build of a small shop", () => {
     ]);
     expect(readdirSync(out()).sort()).toEqual([".precast", "x-53686f70"]);
     expect(readFileSync(join(out(), ".precast", "x-53686f70.json"), "utf8")).toContain(SHOP);
-    expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "x-53686f70.json"]);
+    expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "history.json", "x-53686f70.json"]);
   });
 
   test("builds only the apps that --app names", async () => {
@@ -399,7 +399,7 @@ describe("a build of a small shop", () => {
     writeFileSync(lock, dead);
     expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
     expect(paths(tree())).toEqual(inShop(SHOP_FILES));
-    expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "x-53686f70.json"]);
+    expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "history.json", "x-53686f70.json"]);
   });
 
   test("ignores a lock that holds its own process id, as a build that died in a container leaves it", async () => {

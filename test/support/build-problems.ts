@@ -205,9 +205,9 @@ export function stateProblems(out: string, key: string, after: TreeFiles): strin
   ];
 }
 
-/** Reports when `.precast` holds anything but one state for each app and `changes.json`. */
+/** Reports when `.precast` holds anything but one state for each app, `changes.json` and `history.json`. */
 export function leftoverProblems(out: string, keys: readonly string[]): string[] {
-  const expected = ["changes.json", ...keys.map((key) => `${segment(key)}.json`)].sort();
+  const expected = ["changes.json", "history.json", ...keys.map((key) => `${segment(key)}.json`)].sort();
   return unequal("the folder .precast", expected, readdirSync(join(out, ".precast")).sort());
 }
 
