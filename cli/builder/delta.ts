@@ -8,6 +8,7 @@ import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, isLink, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
+import { formatCounted } from "../../shared/text.ts";
 import {
   isCatalogOf,
   nameStateFile,
@@ -209,6 +210,20 @@ export async function readTreeStatus(
   const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...recreated])].sort();
   const current = changed === 0 && removed === 0 && redefined.length === 0;
   return { built_at, files, bytes, sizes, changed, removed, redefined, current };
+}
+
+/** In words. `isUnrecorded` is whether the database could not record the last build. */
+export function describeBehind({ current, changed, removed, redefined }: TreeStatus, isUnrecorded: boolean): string {
+  if (isUnrecorded) return "by a role that may only read: what has changed since is not known";
+  if (changed === null || removed === null)
+    return "built from another database, or from this one before it was restored from a backup";
+  if (current) return "up to date";
+  const behind = [
+    ...(changed > 0 ? [`${formatCounted(changed, "entry", "entries")} changed`] : []),
+    ...(removed > 0 ? [`${formatCounted(removed, "entry", "entries")} removed`] : []),
+    ...(redefined.length > 0 ? [`${redefined.join(", ")} redefined`] : []),
+  ];
+  return `${behind.join(", ")} since`;
 }
 
 async function countChanges(session: Session, key: string, snapshot: string): Promise<[number, number]> {

@@ -2,9 +2,9 @@
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { formatBytes, formatCounted, formatFiles } from "../../shared/text.ts";
+import { formatBytes, formatFiles } from "../../shared/text.ts";
 import { appsOfTree, removedApps, UNRECORDED } from "../../shared/tree.ts";
-import { readTreeStatus, type TreeStatus } from "../builder/delta.ts";
+import { describeBehind, readTreeStatus, type TreeStatus } from "../builder/delta.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, readRows, withDatabase } from "../database.ts";
 
@@ -67,11 +67,9 @@ function typeRows(apps: readonly AppStatus[]): (string | number)[][] {
 
 const DAMAGED = "has files, but the state of its last build is missing or cannot be read: run `precast build`";
 
-const UNKNOWN = "by a role that may only read: what has changed since is not known";
-
 function treeText(tree: TreeStatus | null, isDamaged: boolean, isUnrecorded: boolean): string {
   if (tree === null) return isDamaged ? DAMAGED : "not built";
-  const behind = isUnrecorded ? UNKNOWN : behindText(tree);
+  const behind = describeBehind(tree, isUnrecorded);
   return `built ${tree.built_at}, ${formatFiles(tree.files)}, ${formatBytes(tree.bytes)}, ${behind}`;
 }
 
@@ -81,18 +79,6 @@ function treeText(tree: TreeStatus | null, isDamaged: boolean, isUnrecorded: boo
  */
 function goneText(key: string): string {
   return `${key}: built, but no app in the database has this key`;
-}
-
-function behindText({ current, changed, removed, redefined }: TreeStatus): string {
-  if (changed === null || removed === null)
-    return "built from another database, or from this one before it was restored from a backup";
-  if (current) return "up to date";
-  const behind = [
-    ...(changed > 0 ? [`${formatCounted(changed, "entry", "entries")} changed`] : []),
-    ...(removed > 0 ? [`${formatCounted(removed, "entry", "entries")} removed`] : []),
-    ...(redefined.length > 0 ? [`${redefined.join(", ")} redefined`] : []),
-  ];
-  return `${behind.join(", ")} since`;
 }
 
 async function readStatus(

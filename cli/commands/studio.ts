@@ -12,7 +12,7 @@ export const studioCommand = defineCommand({
   describes:
     "open a page on this machine that shows requests and their prices, content, usage, the tree and its health",
   argument: null,
-  settings: ["studioPort", "open", "connections", "workers"],
+  settings: ["studioPort", "open", "monthlyPlan", "connections", "workers"],
   examples: ["precast studio --open", "precast studio --port 4001", "precast serve --admin-port 9090 --studio"],
   run: async ({ terminal, now, stopped }, settings) => {
     const stop = stopped();

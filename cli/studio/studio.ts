@@ -11,6 +11,8 @@ import { readStoredExamples } from "../openapi/examples.ts";
 import { readContent, readEntry } from "./content.ts";
 import { openExplorer } from "./explore.ts";
 import { readAdvice, readHealth } from "./health.ts";
+import { openPartsView, readTreeView } from "./tree.ts";
+import { readUsageView } from "./usage.ts";
 import { readViewedApp, type StudioSite, type View } from "./view.ts";
 
 export type StudioOptions = StudioSite & {
@@ -30,6 +32,9 @@ export function openStudio(options: StudioOptions): Studio {
     answer: explorer.answer,
     content: (query) => readContent(options, query),
     entry: (query) => readEntry(options, query),
+    usage: (query) => readUsageView(options, query),
+    tree: (query) => readTreeView(options, query),
+    parts: openPartsView(options),
     health: () => readHealth(options),
     advice: () => readAdvice(options),
     openapi: (query) => describeViewedApi(options, query),

@@ -6,7 +6,7 @@ import { readChosenApp } from "../database.ts";
 
 export type StudioSite = {
   readonly database: Database;
-  readonly settings: Settings<CommonName | "connections" | "workers">;
+  readonly settings: Settings<CommonName | "connections" | "workers"> & Partial<Settings<"monthlyPlan">>;
   readonly now: () => Date;
 };
 

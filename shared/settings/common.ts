@@ -159,7 +159,7 @@ export const TYPES = {
   check: setting("--check", "compare the file of --write with what would be written, and write nothing", () => flag()),
 } as const;
 
-/** Settings of `precast studio`. */
+/** Settings of `precast studio` and `precast report`. */
 export const STUDIO = {
   studioPort: setting(
     "--port <number>",
@@ -168,4 +168,10 @@ export const STUDIO = {
     "PRECAST_STUDIO_PORT",
   ),
   open: setting("--open", "open the page in the browser", () => flag()),
+  monthlyPlan: setting(
+    "--plan <requests>",
+    "counted requests a month that are paid for, with which the forecast of the month is compared",
+    () => optional(integer(1, 1_000_000_000_000)),
+    "PRECAST_MONTHLY_PLAN",
+  ),
 } as const;

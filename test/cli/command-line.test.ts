@@ -115,7 +115,7 @@ const OWN: Record<string, string[]> = {
   status: [],
   doctor: ["--fix", "--connections", "--workers"],
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
-  studio: ["--port", "--open", "--connections", "--workers"],
+  studio: ["--port", "--open", "--plan", "--connections", "--workers"],
   types: ["--app", "--lang", "--values", "--write", "--check"],
   openapi: ["--app", "--write", "--check"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { isLocalAddress } from "../../../shared/api/catalog.ts";
 import type { ContentPage, EntryHead, EntryView, FieldView } from "../content.ts";
-import { Loaded, useData, type ViewProps } from "./data.tsx";
+import { Loaded, Time, useData, type ViewProps } from "./data.tsx";
 import { useRoute, writeHash } from "./route.ts";
 
 export function Content({ app }: ViewProps) {
@@ -129,13 +129,6 @@ function Pages({ page, last, link }: PagesProps) {
       {page < last ? <a href={link(String(page + 1))}>Next</a> : null}
     </nav>
   );
-}
-
-/** In UTC, to the minute. */
-function Time({ of: time }: { readonly of: string | null }) {
-  if (time === null) return null;
-  const utc = new Date(time).toISOString();
-  return <time dateTime={utc}>{utc.slice(0, 16).replace("T", " ")}</time>;
 }
 
 // One entry.

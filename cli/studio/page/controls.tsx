@@ -75,13 +75,13 @@ export function Code({ text }: { readonly text: string }) {
   return <pre tabIndex={0}>{text}</pre>;
 }
 
-type ChoicesProps = {
-  readonly of: readonly string[];
-  readonly chosen: string;
-  readonly onChoose: (one: string) => void;
+type ChoicesProps<T> = {
+  readonly of: readonly T[];
+  readonly chosen: T;
+  readonly onChoose: (one: T) => void;
 };
 
-export function Choices({ of, chosen, onChoose }: ChoicesProps) {
+export function Choices<T extends string>({ of, chosen, onChoose }: ChoicesProps<T>) {
   return (
     <div class="choices">
       {of.map((one) => (

@@ -17,10 +17,24 @@ export function nameData(name: string, params: Readonly<Record<string, string>> 
   return `data/${name}${query.size === 0 ? "" : `?${query}`}`;
 }
 
+/** What a report has in its file: each view's data. Null in the studio. */
+const FILE = document.getElementById("data")?.textContent ?? null;
+const IN_FILE = new Map(
+  (JSON.parse(FILE ?? "[]") as FileData).map(({ name, params, value }) => [nameData(name, params), value]),
+);
+export const IS_REPORT = FILE !== null;
+
+export type FileData = readonly {
+  readonly name: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly value: unknown;
+}[];
+
 export function useData<T>(name: string, params: Readonly<Record<string, string>> = {}): Data<T> {
   const path = nameData(name, params);
   const [data, setData] = useState<{ readonly path: string; readonly data: Data<T> }>();
   useEffect(() => {
+    if (IS_REPORT) return undefined;
     const leaving = new AbortController();
     load<T>(path, leaving.signal).then(
       (value) => setData({ path, data: { kind: "loaded", value } }),
@@ -30,6 +44,7 @@ export function useData<T>(name: string, params: Readonly<Record<string, string>
     );
     return () => leaving.abort();
   }, [path]);
+  if (IS_REPORT) return { kind: "loaded", value: IN_FILE.get(path) as T };
   return data?.path === path ? data.data : { kind: "loading" };
 }
 
@@ -67,4 +82,11 @@ export function Loaded<T>({
     case "loaded":
       return <>{children(of.value)}</>;
   }
+}
+
+/** In UTC, to the minute. */
+export function Time({ of: time }: { readonly of: string | null }) {
+  if (time === null) return null;
+  const utc = new Date(time).toISOString();
+  return <time dateTime={utc}>{utc.slice(0, 16).replace("T", " ")}</time>;
 }

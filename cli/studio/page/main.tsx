@@ -8,11 +8,15 @@ import { Explorer } from "./explorer.tsx";
 import { Health } from "./health.tsx";
 import { Reference } from "./reference.tsx";
 import { useRoute, writeHash } from "./route.ts";
+import { Tree } from "./tree.tsx";
+import { Usage } from "./usage.tsx";
 
 /** By the name in the address, in the order of the menu. */
 const VIEWS: Readonly<Record<string, { readonly title: string; readonly View: ComponentType<ViewProps> }>> = {
   explorer: { title: "Explorer", View: Explorer },
   content: { title: "Content", View: Content },
+  usage: { title: "Usage", View: Usage },
+  tree: { title: "Tree", View: Tree },
   health: { title: "Health", View: Health },
   reference: { title: "Reference", View: Reference },
 };
