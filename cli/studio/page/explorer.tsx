@@ -27,6 +27,7 @@ export function Explorer({ app }: { readonly app: App }) {
   const { text, type } = useRequestText(app);
   const { exchange, isWaiting, send } = useExchange(app);
   const heading = useRef<HTMLHeadingElement>(null);
+  const input = useRef<HTMLInputElement>(null);
   const target = completeTarget(text.trim());
   const draft = readDraft(target, app.key);
   const change = (changed: Draft) => type(writeDraft(changed));
@@ -37,10 +38,16 @@ export function Explorer({ app }: { readonly app: App }) {
     heading.current?.scrollIntoView({ block: "nearest" });
   }
 
+  // After these two, what was pressed is gone from the page, and the focus would be with it.
+
+  function take(free: string): void {
+    type(free);
+    input.current?.focus();
+  }
+
   async function open(other: string): Promise<void> {
     type(other);
     await sendAndShow(other);
-    // The link is gone from the page, and the focus with it.
     heading.current?.focus();
   }
 
@@ -56,6 +63,7 @@ export function Explorer({ app }: { readonly app: App }) {
         <label>
           <span>GET</span>
           <input
+            ref={input}
             aria-label="Request"
             class="code"
             value={text}
@@ -68,11 +76,11 @@ export function Explorer({ app }: { readonly app: App }) {
           Send
         </button>
       </div>
-      <Price app={app} target={target} onTake={type} />
+      <Price app={app} target={target} onTake={take} />
       <div class="sides">
         <div>
           {draft === null ? (
-            <NoForm onBegin={() => type(firstTarget(app))} />
+            <NoForm onBegin={() => take(firstTarget(app))} />
           ) : (
             <RequestForm
               app={app}

@@ -80,9 +80,8 @@ function Branch({ parts, isArray, path, findLink }: BranchProps) {
 
 /** The first values of an object, by which one entry is told from another. */
 function summarise(parts: readonly [string, unknown][]): string {
-  const simple = parts.filter(
-    ([, value]) => value !== null && listParts(value) === null && readUuid(String(value)) === null,
-  );
+  const isId = (value: unknown) => typeof value === "string" && readUuid(value) !== null;
+  const simple = parts.filter(([, value]) => value !== null && listParts(value) === null && !isId(value));
   const values = simple.slice(0, 3).map(([, value]) => shorten(JSON.stringify(value), 40));
   return `{ ${values.join(", ")}${parts.length > values.length ? " …" : ""} }`;
 }

@@ -131,7 +131,17 @@ function Filters({ type, draft, onChange }: FiltersProps) {
   function add(): void {
     const field = names.find((name) => filters.every((filter) => filter.field !== name)) ?? names[0] ?? "";
     onChange(setFilter(draft, { index: draft.pairs.length, field, operator: "eq", value: "" }));
-    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(".filter:last-of-type select")?.focus());
+    focusOn(".filter:last-of-type select");
+  }
+
+  function remove(filter: DraftFilter): void {
+    onChange(removeFilter(draft, filter));
+    focusOn(":scope > button");
+  }
+
+  /** Once the change is shown. */
+  function focusOn(selector: string): void {
+    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(selector)?.focus());
   }
 
   return (
@@ -144,7 +154,7 @@ function Filters({ type, draft, onChange }: FiltersProps) {
           names={names}
           column={type && findColumn(type, filter.field)}
           onChange={(changed) => onChange(setFilter(draft, changed))}
-          onRemove={() => onChange(removeFilter(draft, filter))}
+          onRemove={() => remove(filter)}
         />
       ))}
       <button type="button" onClick={add} disabled={names.length === 0}>
