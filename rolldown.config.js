@@ -3,6 +3,11 @@ import { chmodSync, cpSync, readdirSync, readFileSync, writeFileSync } from "nod
 import { defineConfig } from "rolldown";
 
 const PROGRAM = { main: "./cli/main.ts" };
+/** What apps import runs in browsers and workers as well: each one is a whole. `development` is for bundlers that know it. */
+const CLIENTS = ["client", "development"];
+/** Properties that no app sees, and of which no name is looked up: short, they keep the client below 5 kB. */
+const INNER =
+  /^(parameters|filters|route|likeFields|operator|field|shape|apply|descending|column|kind|path|query|isAnsweredBy|forget)$/;
 /** These share no file with the program, so that a thread loads only what it runs. */
 const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/database/embedded/worker.ts" };
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
@@ -39,6 +44,23 @@ function bundle(input, folder, output) {
       ...output,
     },
   };
+}
+
+function bundleClient(name) {
+  return {
+    input: `./shared/client/${name}.ts`,
+    platform: "browser",
+    transform: { target: "es2022" },
+    // Constants that are made from others would stay, used or not.
+    treeshake: { moduleSideEffects: false },
+    output: { file: `dist/client/${name}.js`, minify: { mangleProps: { include: INNER } }, comments: false },
+    plugins: [{ name: "types", writeBundle: layTypesBeside }],
+  };
+}
+
+function layTypesBeside() {
+  cpSync("shared/client/types.ts", "dist/client/client.d.ts");
+  writeFileSync("dist/client/development.d.ts", 'export * from "./client.js";\n');
 }
 
 function layTextsBeside(_options, files) {
@@ -97,4 +119,5 @@ export default defineConfig([
     transform: { target: "es2023" },
     plugins: [{ name: "viewer", writeBundle: layViewerBeside }],
   },
+  ...CLIENTS.map(bundleClient),
 ]);

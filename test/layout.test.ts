@@ -11,6 +11,7 @@ const FOLDERS = ["shared", "cli", "server"];
 const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(async|text|sql\/query|database\/errors)\.ts$/],
   [/^shared\/api\//],
+  [/^shared\/client\//],
   [/^shared\/sql\//],
   [/^shared\//],
   [/^server\//],
@@ -27,7 +28,8 @@ type Import = { readonly from: string; readonly to: string };
 function sources(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return sources(path);
+    // The examples are no part of the program.
+    if (entry.isDirectory()) return entry.name === "examples" ? [] : sources(path);
     return /\.tsx?$/.test(path) ? [path] : [];
   });
 }
@@ -57,6 +59,12 @@ describe("the layout", () => {
   test("a file imports only from its own floor and lower ones", () => {
     const wrong = IMPORTS.filter(({ from, to }) => /\.tsx?$/.test(to) && floorOf(to) > floorOf(from));
     expect(wrong).toEqual([]);
+  });
+
+  test("what apps import knows no platform and nothing but the API", () => {
+    const imported = IMPORTS.filter(({ from }) => from.startsWith("shared/client/")).map(({ to }) => to);
+    expect(imported.length).toBeGreaterThan(5);
+    expect(imported.filter((to) => !/^shared\/(client|api|text\.ts)/.test(to))).toEqual([]);
   });
 
   test("imports have no cycles", () => {

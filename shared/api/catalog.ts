@@ -63,7 +63,7 @@ export type Column = Field | { readonly name: Timestamp; readonly type: "timesta
 export const APP_KEY = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
 export const TYPE_SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 export const FIELD_NAME = /^[a-z][a-z0-9_]{0,62}$/;
-export const RESERVED_NAMES: readonly string[] = ["id", ...TIMESTAMPS, "search"];
+export const RESERVED_NAMES: readonly string[] = ["id", "published_at", "created_at", "updated_at", "search"];
 
 export const MULTIPLE_TYPES: readonly FieldType[] = ["select", "media", "relation", "text"];
 export const SEARCHABLE_TYPES: readonly FieldType[] = ["text", "rich_text", "select"];

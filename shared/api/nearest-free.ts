@@ -3,7 +3,7 @@ import type { ContentType } from "./catalog.ts";
 import { isRefusal } from "./errors.ts";
 import { planRequest } from "./plan.ts";
 import { findFreeEquivalent, priceRequest } from "./pricing.ts";
-import { type ApiRequest, type Filter, type RequestParameters, readRequest, writeTarget } from "./request.ts";
+import { type ApiRequest, type Filter, type RequestParameters, readRequest, writeQuery } from "./request.ts";
 
 export type NearestFree = {
   /** Path and query, from `/api/v1` on. */
@@ -16,9 +16,10 @@ export type NearestFree = {
 export function findNearestFree(request: ApiRequest, type: ContentType): NearestFree | null {
   const { route, parameters } = request;
   if (route.kind !== "entry" && route.kind !== "list") return null;
+  const path = `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
   const same = findFreeEquivalent(request, type)?.request.parameters;
   for (const candidate of [...(same === undefined ? [] : [same]), ...reductions(parameters)]) {
-    const target = writeTarget(route, candidate);
+    const target = path + writeQuery(candidate);
     if (isFree(request, target, type)) return { target, same: candidate === same };
   }
   return null;

@@ -1,6 +1,14 @@
 /** Decides the shape of a request, and whether it is counted, by URL and type alone. Source: contract.md section 5. */
-import { type Column, type ContentType, defaultPerPage, findColumn, isFilterable, isTimestamp } from "./catalog.ts";
-import { defaultSort, readField, readSort, type Shown, shownOfList, shownOfNames } from "./columns.ts";
+import {
+  type Column,
+  type ContentType,
+  defaultPerPage,
+  findColumn,
+  isFilterable,
+  isTimestamp,
+  TIMESTAMPS,
+} from "./catalog.ts";
+import { defaultSort, readField, readSort } from "./columns.ts";
 import { MAX_NAMES_LENGTH } from "./errors.ts";
 import { equalOperand, orderOperand } from "./filter.ts";
 import type { ApiRequest, Filter, RequestParameters } from "./request.ts";
@@ -103,17 +111,10 @@ type Step = {
   readonly apply: (parameters: RequestParameters) => RequestParameters;
 };
 
-/**
- * Null for a free request, and for a counted one that no free request can replace. The type as clients see it says
- * neither its default sort nor its page size: then no request is known to ask for them.
- */
-export function findFreeEquivalent(
-  request: ApiRequest,
-  type: ContentType | undefined,
-  knowsDefaults = true,
-): FreeEquivalent | null {
+/** Null for a free request, and for a counted one that no free request can replace. */
+export function findFreeEquivalent(request: ApiRequest, type: ContentType | undefined): FreeEquivalent | null {
   if (type === undefined || !priceRequest(request, type).counted) return null;
-  const steps = findSteps(request, type, knowsDefaults);
+  const steps = findSteps(request, type);
   if (!isFree(request, steps, type)) return null;
   const needed = steps.reduce((some, step) => {
     const others = some.filter((one) => one !== step);
@@ -133,9 +134,11 @@ function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType):
   return !priceRequest(applySteps(request, steps), type).counted;
 }
 
-function findSteps({ route, parameters }: ApiRequest, type: ContentType, knowsDefaults: boolean): readonly Step[] {
+function findSteps({ route, parameters }: ApiRequest, type: ContentType): readonly Step[] {
   if (route.kind === "entry") return namesNoRelation(parameters, type) ? [without("populate")] : [];
   if (route.kind !== "list") return [];
+  // The API hides these two settings: a type that was read from it lacks both.
+  const knowsDefaults = type.per_page !== undefined;
   return [
     ...(knowsDefaults && asksDefaultSize(parameters, type)
       ? [without("per_page", `per_page=${defaultPerPage(type)}`)]
@@ -163,11 +166,9 @@ function isDefaultSort({ sort: text }: RequestParameters, type: ContentType): bo
 
 function showsAll(fields: string, type: ContentType): boolean {
   if (countCharacters(fields) > MAX_NAMES_LENGTH) return false;
-  return listNames(shownOfNames(type, readNames(fields))) === listNames(shownOfList(type));
-}
-
-function listNames({ fields, timestamps }: Shown): string {
-  return [...fields.map(({ name }) => name), ...timestamps].join();
+  const names = readNames(fields);
+  const shown = type.fields.every((field) => names.includes(field.name) === (field.type !== "rich_text"));
+  return shown && TIMESTAMPS.every((name) => names.includes(name));
 }
 
 function namesNoRelation({ populate = "" }: RequestParameters, type: ContentType): boolean {

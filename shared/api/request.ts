@@ -56,7 +56,7 @@ export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "pre
   const route = readRoute(path);
   if (route === null) return routeNotFound();
   if (!raw.appKey) return missingAppKey();
-  return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, PARAMETERS_OF[route.kind]) };
+  return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, route.kind) };
 }
 
 /**
@@ -96,10 +96,9 @@ function decodeSegments(path: string): string[] | null {
   }
 }
 
-function readQuery(
-  query: string,
-  defined: readonly string[],
-): { parameters: RequestParameters; likeFields: readonly string[] } {
+/** Reads the parameters that the endpoint defines. */
+export function readQuery(query: string, kind: Route["kind"]): Pick<ApiRequest, "parameters" | "likeFields"> {
+  const defined = PARAMETERS_OF[kind];
   const filters = new Map<string, Filter>();
   const scalars = new Map<string, string>();
   const likeFields = new Set<string>();
@@ -133,19 +132,11 @@ function readFilter(name: string, value: string): Filter {
   return { parameter: name, field, operator: closed ? operator : `${operator}[`, value };
 }
 
-// Writes requests, so that readRequest reads the same.
-
-/** The path and query of a request for a list or an entry, with the parameters in the same order whenever they are the same. */
-export function writeTarget(route: Route & { slug: string }, { filters, ...scalars }: RequestParameters): string {
-  const pairs = filters.map(({ parameter, value }): [string, string] => [parameter, value]);
-  const path = `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
-  return path + writeQuery([...pairs, ...Object.entries(scalars)]);
-}
-
-/** Brackets stay as people write them. */
-export function writeQuery(pairs: readonly (readonly [name: string, value: string])[]): string {
-  const written = pairs.map(
-    ([name, value]) => `${name.replace(UNSAFE, encodeURIComponent)}=${encodeURIComponent(value)}`,
+/** The query of a request with these parameters, from the question mark on. Brackets stay as people write them. */
+export function writeQuery({ filters, ...scalars }: RequestParameters): string {
+  const pairs = [...filters.map(({ parameter, value }) => [parameter, value] as const), ...Object.entries(scalars)];
+  const written = pairs.flatMap(([name, value]) =>
+    value === undefined ? [] : `${name.replace(UNSAFE, encodeURIComponent)}=${encodeURIComponent(value)}`,
   );
   return written.length === 0 ? "" : `?${written.join("&")}`;
 }

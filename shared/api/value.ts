@@ -64,7 +64,7 @@ export function isDate(text: string): boolean {
 function readMidnight(text: string): number | null {
   const match = DAY.exec(text);
   if (match === null) return null;
-  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const [year, month, day] = match.slice(1).map(Number) as [number, number, number];
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   // A day that its month does not have is read as one of another month.
