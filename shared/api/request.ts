@@ -132,9 +132,16 @@ function readFilter(name: string, value: string): Filter {
   return { parameter: name, field, operator: closed ? operator : `${operator}[`, value };
 }
 
-/** The query of a request with these parameters, from the question mark on. Brackets stay as people write them. */
+/** The query of a request with these parameters, from the question mark on. */
 export function writeQuery({ filters, ...scalars }: RequestParameters): string {
-  const pairs = [...filters.map(({ parameter, value }) => [parameter, value] as const), ...Object.entries(scalars)];
+  return writePairs([
+    ...filters.map(({ parameter, value }) => [parameter, value] as const),
+    ...Object.entries(scalars),
+  ]);
+}
+
+/** Brackets stay as people write them. A parameter without a value is not written. */
+export function writePairs(pairs: readonly (readonly [name: string, value: string | undefined])[]): string {
   const written = pairs.flatMap(([name, value]) =>
     value === undefined ? [] : `${name.replace(UNSAFE, encodeURIComponent)}=${encodeURIComponent(value)}`,
   );

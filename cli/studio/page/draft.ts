@@ -1,5 +1,5 @@
 /** A request that is being put together: what its URL says, in parts that can be clicked, each of which changes the URL. */
-import { PARAMETERS_OF, type Route, readRequest, splitTarget, writeQuery } from "../../../shared/api/request.ts";
+import { PARAMETERS_OF, type Route, readRequest, splitTarget, writePairs } from "../../../shared/api/request.ts";
 
 /** `pairs` are the parameters as sent, also those that are empty, repeated or unknown: a form may not lose them. */
 export type Draft = { readonly route: Route; readonly pairs: readonly (readonly [name: string, value: string])[] };
@@ -21,7 +21,7 @@ export function readDraft(target: string, appKey: string): Draft | null {
 
 /** Leaves what a query may contain as people write it. */
 export function writeDraft({ route, pairs }: Draft): string {
-  return writePath(route) + writeQuery(pairs).replace(/%2C|%3A|%2F/g, decodeURIComponent);
+  return writePath(route) + writePairs(pairs).replace(/%2C|%3A|%2F/g, decodeURIComponent);
 }
 
 function writePath(route: Route): string {
