@@ -1,5 +1,6 @@
 /** Opens the studio's page in a real browser, and asks for its data as pages of strangers would. */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BROWSER, expectAccessible, openBrowser, openPage } from "../support/browser.ts";
 import { idOf, openEmbeddedPlace, type Place, readTree, SHOP, shop } from "../support/cli.ts";
+import { REAL_BUNDLES } from "../support/content.ts";
 
 const DEMO = fileURLToPath(new URL("../../cli/demo", import.meta.url));
 
@@ -95,6 +97,9 @@ describe("below the admin port", () => {
   });
 });
 
+/** As the menu names them. */
+const VIEWS = ["Explorer", "Content", "Health", "Reference"];
+
 describe.skipIf(BROWSER === null)("the studio's page", () => {
   let browser: Browser;
   beforeAll(async () => {
@@ -179,9 +184,40 @@ describe.skipIf(BROWSER === null)("the studio's page", () => {
     await page.close();
   });
 
+  test("the reference shows the app's operations, in the colours of the page", async () => {
+    const { page, foreign, errors } = await open("#reference?app=atlas");
+    const frame = page.frameLocator("iframe");
+    await frame.locator('[data-content-id="get-/cities"]').click();
+    await frame.getByText("filter[climate]", { exact: true }).first().waitFor();
+    await expectAccessible(page);
+    expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
+    await page.close();
+  });
+
   test("what does not exist is said", async () => {
     const { page } = await open(`#content?app=${SHOP}&type=posts&id=${idOf(99)}`);
     await page.getByText(`No entry of the type posts has the id ${idOf(99)}.`).waitFor();
     await page.close();
   });
+
+  test.skipIf(REAL_BUNDLES.length === 0)(
+    `each view shows real content${REAL_BUNDLES.length === 0 ? " (no TEST_BUNDLES)" : ""}`,
+    async () => {
+      for (const folder of REAL_BUNDLES) {
+        expect((await place.call(["import", folder])).code).toBe(0);
+        const { key } = JSON.parse(readFileSync(join(folder, "app.json"), "utf8"));
+        expect((await place.call(`build --app ${key}`)).code).toBe(0);
+        for (const view of VIEWS) {
+          const { page, foreign, errors } = await open(`#${view.toLowerCase()}?app=${key}`);
+          await page.getByRole("heading", { name: view, exact: true }).waitFor();
+          await page.waitForLoadState("networkidle");
+          expect(await page.getByRole("status").filter({ hasText: "Loading" }).count()).toBe(0);
+          await expectAccessible(page);
+          expect({ view, foreign, errors }).toEqual({ view, foreign: [], errors: [] });
+          await page.close();
+        }
+      }
+    },
+    600_000,
+  );
 });

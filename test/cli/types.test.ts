@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -13,7 +13,7 @@ import { nameTypes, VIEWS } from "../../cli/types/names.ts";
 import { writeTypeScript } from "../../cli/types/typescript.ts";
 import { segment } from "../../shared/api/address.ts";
 import { openPlace, type Place, type RunningServer, readTree, SHOP, shop } from "../support/cli.ts";
-import { writeBundle } from "../support/content.ts";
+import { REAL_BUNDLES, writeBundle } from "../support/content.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
@@ -97,13 +97,10 @@ async function proveSchema(key: string, names: ReadonlyMap<string, string>): Pro
   expect(problems("ApiError", await ask(`${[...names.keys()][0]}?per_page=0`))).toEqual([]);
 }
 
-/** Folders of bundles of real content, where there are any. */
-const REAL = (process.env.TEST_BUNDLES ?? "").split(delimiter).filter((folder) => folder !== "");
-
-test.skipIf(REAL.length === 0)(
-  `the JSON Schema describes all answers of real content${REAL.length === 0 ? " (no TEST_BUNDLES)" : ""}`,
+test.skipIf(REAL_BUNDLES.length === 0)(
+  `the JSON Schema describes all answers of real content${REAL_BUNDLES.length === 0 ? " (no TEST_BUNDLES)" : ""}`,
   async () => {
-    for (const folder of REAL) {
+    for (const folder of REAL_BUNDLES) {
       const { key } = JSON.parse(readFileSync(join(folder, "app.json"), "utf8"));
       expect((await place.call(["import", folder])).stderr).toBe("");
       expect((await place.call(`build --app ${key}`)).code).toBe(0);

@@ -7,7 +7,7 @@
  * and in sortable text whatever ICU versions sort differently (emoji, punctuation).
  */
 import { mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import fc from "fast-check";
 import type { FieldType } from "../../shared/api/catalog.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
@@ -393,3 +393,6 @@ export async function writeBundle(folder: string, bundle: Bundle): Promise<void>
     await writeFile(join(folder, "entries", `${slug}.ndjson`), lines.join(""));
   }
 }
+
+/** Folders of bundles of real content, where TEST_BUNDLES names any. */
+export const REAL_BUNDLES = (process.env.TEST_BUNDLES ?? "").split(delimiter).filter((folder) => folder !== "");
