@@ -12,8 +12,9 @@ const INNER =
 const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/database/embedded/worker.ts" };
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
 const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge", "cli/studio/page": "dist/studio" };
-/** The studio's page, for browsers: it loads nothing but its own folder. */
+/** The studio's page, for browsers: it loads nothing but its own folder. A report has the other one in its file. */
 const PAGE = { page: "./cli/studio/page/main.tsx" };
+const REPORT = { report: "./cli/studio/page/report.tsx" };
 /** Shows the OpenAPI document in the studio: a file that is served as it is. */
 const VIEWER = "rapidoc-min.js";
 /** listhen is bundled without what it has for development: certificates, WebSockets, clipboard, tunnels, emoji. */
@@ -61,6 +62,11 @@ function bundleClient(name) {
 function layTypesBeside() {
   cpSync("shared/client/types.ts", "dist/client/client.d.ts");
   writeFileSync("dist/client/development.d.ts", 'export * from "./client.js";\n');
+}
+
+function bundlePage(input) {
+  const page = bundle(input, "studio", { minify: true, sourcemap: false });
+  return { ...page, platform: "browser", transform: { target: "es2023" } };
 }
 
 function layTextsBeside(_options, files) {
@@ -113,11 +119,7 @@ export default defineConfig([
     plugins: [{ name: "texts", writeBundle: layTextsBeside }],
   },
   bundle(THREADS, "threads"),
-  {
-    ...bundle(PAGE, "studio", { minify: true, sourcemap: false }),
-    platform: "browser",
-    transform: { target: "es2023" },
-    plugins: [{ name: "viewer", writeBundle: layViewerBeside }],
-  },
+  { ...bundlePage(PAGE), plugins: [{ name: "viewer", writeBundle: layViewerBeside }] },
+  bundlePage(REPORT),
   ...CLIENTS.map(bundleClient),
 ]);

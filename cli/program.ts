@@ -27,6 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   studio: async () => (await import("./commands/studio.ts")).studioCommand,
   types: async () => (await import("./commands/types.ts")).typesCommand,
   openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
+  report: async () => (await import("./commands/report.ts")).reportCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 

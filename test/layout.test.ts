@@ -122,7 +122,7 @@ describe("the layout", () => {
     ["fast-glob", ["shared/files.ts"]],
     [
       "fs-extra/esm",
-      ["builder/remote", "builder/stage", "deploy/restore", "deploy/target", "types/generated"].map(
+      ["builder/remote", "builder/stage", "commands/report", "deploy/restore", "deploy/target", "types/generated"].map(
         (name) => `cli/${name}.ts`,
       ),
     ],
@@ -131,7 +131,7 @@ describe("the layout", () => {
     ["lru-cache", ["server/cache.ts", "server/http/encode.ts"]],
     ["negotiator", ["server/http/encode.ts"]],
     ["d3-hierarchy", ["cli/studio/page/treemap.tsx"]],
-    ["preact", ["content", "data", "main", "table"].map((name) => `cli/studio/page/${name}.tsx`)],
+    ["preact", ["content", "data", "main", "report", "table"].map((name) => `cli/studio/page/${name}.tsx`)],
     ["uplot", ["cli/studio/page/chart.tsx"]],
     ["pino", ["server/log.ts"]],
     ["prom-client", ["server/metrics.ts"]],

@@ -10,7 +10,7 @@ import { type FileSizes, readTreeState, UNRECORDED } from "../../shared/tree.ts"
 import { describeBehind, readTreeStatus, type TreeStatus } from "../builder/delta.ts";
 import { type BuildRecord, readHistory } from "../builder/history.ts";
 import { readRemoteFiles } from "../builder/remote.ts";
-import { readViewedApp, type StudioSite, type View } from "./view.ts";
+import { readViewedApp, type Site, type View } from "./view.ts";
 
 export type Tree = {
   /** Null when the app has no tree. */
@@ -21,7 +21,7 @@ export type Tree = {
   readonly history: readonly BuildRecord[];
 };
 
-export async function readTreeView({ database, settings, ...site }: StudioSite, query: URLSearchParams): Promise<Tree> {
+export async function readTreeView({ database, settings, ...site }: Site, query: URLSearchParams): Promise<Tree> {
   const { key } = await readViewedApp({ database, settings, ...site }, query);
   const status = await database.transaction("read", (session) => readTreeStatus(session, key, settings));
   const history = readHistory(settings.out).filter(({ app }) => app === key);
@@ -38,7 +38,7 @@ export type TreePart = FileSizes & { readonly type: string | null; readonly kind
  * The view of the parts of a tree. No state has their numbers, and looking at 100,000 files takes a second: what was found
  * is kept until the next build.
  */
-export function openPartsView(site: StudioSite): View {
+export function openPartsView(site: Site): View {
   const found = new Map<string, { readonly build: string; readonly parts: Promise<readonly TreePart[]> }>();
   return async (query) => {
     const { key } = await readViewedApp(site, query);

@@ -16,7 +16,7 @@ import {
   sumCounts,
   type UsageRow,
 } from "../usage.ts";
-import { readViewedApp, type StudioSite } from "./view.ts";
+import { readViewedApp, type Site } from "./view.ts";
 
 /** Requests of a day, for one shape or type. A type is empty when the app did not have it, or none was recorded. */
 export type NamedCount = { readonly day: string; readonly name: string; readonly count: number };
@@ -48,7 +48,7 @@ export type Month = {
   readonly forecast: number;
 };
 
-export async function readUsageView(site: StudioSite, query: URLSearchParams): Promise<Usage> {
+export async function readUsageView(site: Site, query: URLSearchParams): Promise<Usage> {
   const { key } = await readViewedApp(site, query);
   const today = dayOf(site.now().getTime());
   const range = readRange(query, today);

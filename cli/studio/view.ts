@@ -4,17 +4,19 @@ import { type CommonName, ConfigError, type Settings } from "../../shared/config
 import type { Database } from "../../shared/database/database.ts";
 import { readChosenApp } from "../database.ts";
 
-export type StudioSite = {
+/** What a report reads from as well. */
+export type Site = {
   readonly database: Database;
-  readonly settings: Settings<CommonName | "connections" | "workers"> & Partial<Settings<"monthlyPlan">>;
+  readonly settings: Settings<CommonName> & Partial<Settings<"monthlyPlan">>;
   readonly now: () => Date;
 };
+export type StudioSite = Site & { readonly settings: Settings<"connections" | "workers"> };
 
 /** Answers with what a view shows. A ConfigError says what is wrong with the parameters. */
 export type View = (query: URLSearchParams) => Promise<unknown>;
 
 /** The app that `app` names. */
-export function readViewedApp({ database, settings }: StudioSite, query: URLSearchParams): Promise<App> {
+export function readViewedApp({ database, settings }: Site, query: URLSearchParams): Promise<App> {
   const key = requireParameter(query, "app");
   return database.transaction("read", (session) => readChosenApp(session, key, settings));
 }

@@ -168,6 +168,12 @@ export const STUDIO = {
     "PRECAST_STUDIO_PORT",
   ),
   open: setting("--open", "open the page in the browser", () => flag()),
+  reportFile: setting(
+    "--html <file>",
+    "write the report into this file, as one page that needs nothing else",
+    () => folder(),
+    "PRECAST_REPORT_FILE",
+  ),
   monthlyPlan: setting(
     "--plan <requests>",
     "counted requests a month that are paid for, with which the forecast of the month is compared",

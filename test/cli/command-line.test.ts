@@ -42,6 +42,7 @@ const COMMANDS = [
   "studio",
   "types",
   "openapi",
+  "report",
   "usage",
 ];
 /** `deploy` and `edge` read only the tree. */
@@ -118,6 +119,7 @@ const OWN: Record<string, string[]> = {
   studio: ["--port", "--open", "--plan", "--connections", "--workers"],
   types: ["--app", "--lang", "--values", "--write", "--check"],
   openapi: ["--app", "--write", "--check"],
+  report: ["--html", "--app", "--since", "--until", "--plan"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
@@ -903,7 +905,12 @@ describe("on PostgreSQL", () => {
 
 /** The command with the arguments that it requires. */
 function callOf(command: string, folder: string): string {
-  const rest: Record<string, string> = { import: folder, explain: "/posts --app Shop", serve: "--port 0" };
+  const rest: Record<string, string> = {
+    import: folder,
+    explain: "/posts --app Shop",
+    serve: "--port 0",
+    report: "--html x",
+  };
   return `${command} ${rest[command] ?? ""}`;
 }
 

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../../shared/api/catalog.ts";
+import type { ReportData } from "../report.ts";
 
 /** The app that is shown, and all that there are. */
 export type ViewProps = { readonly app: App; readonly apps: readonly App[] };
@@ -20,15 +21,9 @@ export function nameData(name: string, params: Readonly<Record<string, string>> 
 /** What a report has in its file: each view's data. Null in the studio. */
 const FILE = document.getElementById("data")?.textContent ?? null;
 const IN_FILE = new Map(
-  (JSON.parse(FILE ?? "[]") as FileData).map(({ name, params, value }) => [nameData(name, params), value]),
+  (JSON.parse(FILE ?? "[]") as readonly ReportData[]).map(({ name, params, value }) => [nameData(name, params), value]),
 );
 export const IS_REPORT = FILE !== null;
-
-export type FileData = readonly {
-  readonly name: string;
-  readonly params: Readonly<Record<string, string>>;
-  readonly value: unknown;
-}[];
 
 export function useData<T>(name: string, params: Readonly<Record<string, string>> = {}): Data<T> {
   const path = nameData(name, params);
