@@ -149,6 +149,7 @@ describe.skipIf(BROWSER === null)("the view on the tree", () => {
       expect(await kinds.innerText()).toContain(`filters ${share} %`);
       await page.getByRole("button", { name: "bytes", exact: true }).click();
     }
+    const swatch = kinds.locator(".swatch.is-entry");
     const trail = page.getByRole("navigation", { name: "Shown part" });
     for (const name of ["cities", "filters"]) {
       await page.getByRole("button", { name: new RegExp(`^${name} \\d`) }).focus();
@@ -157,6 +158,11 @@ describe.skipIf(BROWSER === null)("the view on the tree", () => {
     }
     expect(await trail.getByRole("button").allInnerTexts()).toEqual(["atlas", "cities", "filters"]);
     expect(await page.evaluate("document.activeElement.textContent")).toBe("filters");
+    await trail.getByRole("button", { name: "cities" }).click();
+    const colour = "(element) => getComputedStyle(element).backgroundColor";
+    const entries = page.locator(".map .area", { hasText: /^entries/ });
+    expect(await entries.evaluate(`(${colour})`)).toBe(await swatch.evaluate(`(${colour})`));
+    await page.getByRole("region", { name: "Parts of cities" }).getByRole("button", { name: "filters" }).click();
     const fields = parts.filter(({ type, kind }) => type === "cities" && kind === "filter");
     const rows = page.getByRole("region", { name: "Parts of filters" }).locator("tbody tr");
     expect(await rows.locator("td:first-child").allInnerTexts()).toEqual(

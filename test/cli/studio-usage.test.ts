@@ -159,6 +159,17 @@ describe.skipIf(BROWSER === null)("the view on usage", () => {
     await page.close();
   });
 
+  test("shows the numbers of the day that is pointed at", async () => {
+    const { page } = await open("#usage?app=atlas");
+    const bars = page.locator(".u-over");
+    const { width = 0, height = 0 } = (await bars.boundingBox()) ?? {};
+    await bars.hover({ position: { x: width - 5, y: height / 2 } });
+    await page.getByText(`on ${TODAY}: 100`).waitFor();
+    await page.getByRole("heading", { name: "Usage" }).hover();
+    await page.getByText("in all").waitFor();
+    await page.close();
+  });
+
   test("shows the days that are asked for, and says what is wrong with them", async () => {
     const { page } = await open("#usage?app=atlas");
     const { value } = await read(`app=atlas&since=${daysAgo(2)}`);
