@@ -21,7 +21,7 @@ export const studioCommand = defineCommand({
       async (database) => {
         const onError = (error: unknown) => terminal.warn(describeFailure(error));
         const studio = openStudio({ database, settings, now, hosts: [], onError });
-        const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(studio.app));
+        const server = createServer(LIMITS, toNodeHandler(studio.app));
         const url = await listenOn(server, LOOPBACK, settings.studioPort, settings.open);
         terminal.result(`${terminal.colors.green("Precast studio:")} ${url}`, { url });
         await stop;
@@ -35,5 +35,7 @@ export const studioCommand = defineCommand({
   },
 });
 
+/** Milliseconds; and bytes, for a request that is as long as the API allows and encoded once more. */
+const LIMITS = { requestTimeout: 5_000, headersTimeout: 5_000, maxHeaderSize: 131_072 };
 /** Drafts leave this machine in no case. */
 const LOOPBACK = "127.0.0.1";
