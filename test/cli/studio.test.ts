@@ -98,7 +98,7 @@ describe("below the admin port", () => {
 });
 
 /** As the menu names them. */
-const VIEWS = ["Explorer", "Content", "Health", "Reference"];
+const VIEWS = ["Explorer", "Content", "Usage", "Tree", "Health", "Reference"];
 
 describe.skipIf(BROWSER === null)("the studio's page", () => {
   let browser: Browser;
