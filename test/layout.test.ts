@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/sql\//],
   [/^shared\//],
   [/^server\//],
-  [/^cli\/(command|database|errors|progress|secrets|terminal|usage)\.ts$/],
+  [/^cli\/(command|database|errors|progress|secrets|summary|terminal|usage)\.ts$/],
   [/^cli\/(builder|edge|explain|import|openapi|types)\//],
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/studio\//],

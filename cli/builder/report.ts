@@ -6,8 +6,9 @@ import { segment } from "../../shared/api/address.ts";
 import { LOCAL_MEDIA } from "../../shared/api/catalog.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
 import type { Row } from "../../shared/sql/query.ts";
-import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
+import { formatBytes, formatCount, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { addressIn, type FileSizes, writeState } from "../../shared/tree.ts";
+import { nameColumns, type Summary } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
 import type { AppPlan } from "./app.ts";
 import type { BuildIds, Source } from "./delta.ts";
@@ -114,11 +115,24 @@ export function describeUnaddressed([key, slug, field]: Row): string {
   return `${key}: ${slug}.${field} has values, but no address of media is set, so these answers lead to ${LOCAL_MEDIA}. Set media_base_url of the app, or --media-base-url (PRECAST_MEDIA_BASE_URL), and build again.`;
 }
 
-// Describes the build of an app in one line: what it wrote, in which mode, and why in that mode.
+// Describes the build of an app: what it wrote, in which mode, and why in that mode.
 
 export function summarizeApp(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
-  const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
+  const { key, written, unchanged, deleted, bytes, seconds } = report;
   const done = `${dryRun ? "would write" : "wrote"} ${formatFiles(written)}, ${unchanged} unchanged, ${deleted} deleted`;
-  const how = `${mode === "removal" ? "removed" : mode}: ${reason}`;
-  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${how})`;
+  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${describeMode(report)})`;
+}
+
+function describeMode({ mode, reason }: AppReport): string {
+  return `${mode === "removal" ? "removed" : mode}: ${reason}`;
+}
+
+export function summarizeBuild(apps: readonly AppReport[], dryRun: boolean): Summary {
+  const columns = nameColumns("App", "Written", "Deleted", "Files", "Size", "Why", "Time");
+  const rows = apps.map((report) => {
+    const { key, written, deleted, unchanged, bytes, seconds } = report;
+    const counts = [written, deleted, written + unchanged].map(formatCount);
+    return [key, ...counts, formatBytes(bytes), describeMode(report), formatSeconds(seconds)];
+  });
+  return { title: "Precast build", dryRun, columns, rows };
 }

@@ -4,19 +4,20 @@ import type { Database } from "../../shared/database/database.ts";
 import { formatBytes } from "../../shared/text.ts";
 import { type BuildOptions, buildTree } from "../builder/build.ts";
 import { findIncompatibility, readSource } from "../builder/delta.ts";
-import { summarizeApp } from "../builder/report.ts";
+import { summarizeApp, summarizeBuild } from "../builder/report.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { type Restored, restoreTree } from "../deploy/restore.ts";
 import type { Store } from "../deploy/store.ts";
 import { openTarget, STORE_SETTINGS, type StoreSettings } from "../deploy/target.ts";
+import { openSummary } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
 
 export const buildCommand = defineCommand({
   name: "build",
   describes: "write every free answer to the tree as a file; after the first build, only what has changed",
   argument: null,
-  settings: ["apps", "full", "dryRun", "maxSize", "state", ...STORE_SETTINGS],
+  settings: ["apps", "full", "dryRun", "maxSize", "state", "summary", ...STORE_SETTINGS],
   examples: [
     "precast build",
     "precast build --app atlas --out dist/content",
@@ -25,6 +26,7 @@ export const buildCommand = defineCommand({
   ],
   run: async ({ terminal, now, beforeKilled }, settings) => {
     const start = now();
+    const summarize = openSummary(settings.summary);
     const target = openStateStore(settings, now);
     const { apps, restored } = await withDatabase(settings, async (database) => {
       const restored = target === null ? null : await restore(database, target, settings);
@@ -44,6 +46,7 @@ export const buildCommand = defineCommand({
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) throw new Error(noAppText(settings));
     for (const report of apps) terminal.say(summarizeApp(report, terminal, settings.dryRun));
+    summarize(summarizeBuild(apps, settings.dryRun));
     const result = { dry_run: settings.dryRun, apps, seconds };
     if (settings.json)
       terminal.result("", restored === null ? result : { ...result, restored: restoredJson(restored) });

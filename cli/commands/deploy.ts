@@ -1,12 +1,13 @@
 /** `precast deploy`: copies the tree to the bucket or the folder that a CDN reads. */
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
-import { formatBytes, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
+import { formatBytes, formatCount, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deployTree } from "../deploy/deploy.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
+import { nameColumns, openSummary, type Summary } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
 
 const SETTINGS = [
@@ -21,6 +22,7 @@ const SETTINGS = [
   ...PURGE_SETTINGS,
   "waitVisible",
   "waitLimit",
+  "summary",
 ] as const;
 type DeploySettings = Settings<(typeof SETTINGS)[number] | CommonName>;
 
@@ -38,6 +40,7 @@ export const deployCommand = defineCommand({
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
+    const summarize = openSummary(settings.summary);
     const throwIfStopped = openStopCheck(stopped());
     const { target, purge } = openTargetAndPurge(text, settings, now, throwIfStopped);
     const deployed = await deploy(target, purge, settings, terminal, throwIfStopped);
@@ -46,6 +49,7 @@ export const deployCommand = defineCommand({
     if (!settings.dryRun) await waitFor(deployed, settings, now, throwIfStopped);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     printReport(terminal, target.store.name, deployed, settings.dryRun, seconds);
+    summarize(summarizeDeploy(target.store.name, deployed, settings.dryRun, seconds));
     return DONE;
   },
 });
@@ -115,6 +119,17 @@ function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRu
     ...report,
     seconds,
   });
+}
+
+function summarizeDeploy(name: string, deployed: Deployed, dryRun: boolean, seconds: number): Summary {
+  const { written, deleted, unchanged, bytes, purges } = deployed;
+  const purged = purges === null ? "nothing" : formatCounted(purges, "request");
+  const counts = [written, deleted, unchanged].map(formatCount);
+  return {
+    ...{ title: "Precast deploy", dryRun },
+    columns: nameColumns("Target", "Uploaded", "Deleted", "Unchanged", "Size", "Purged", "Time"),
+    rows: [[name, ...counts, formatBytes(bytes), purged, formatSeconds(seconds)]],
+  };
 }
 
 const UNCONDITIONAL =

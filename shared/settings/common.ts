@@ -46,6 +46,7 @@ export const postgresUrl = () =>
     );
 
 const folder = () => matching(/./s, "must be the name of a folder");
+const file = () => matching(/./s, "must be the name of a file");
 const mediaAddress = () =>
   z.string().refine(isMediaBaseUrl, "must be an address such as https://media.example.com, without ? and #");
 const day = () => z.string().refine(isDate, "must be a date such as 2026-01-20");
@@ -106,6 +107,9 @@ export const CHOOSING = {
     "group by shape (the default), type, or field: by types and the names of the fields that requests filter, sort and populate by",
     () => z.enum(["shape", "type", "field"], "must be shape, type or field").default("shape"),
   ),
+  summary: setting("--summary <file>", "append what was done to this file, as a table in Markdown", () =>
+    optional(file()),
+  ),
   csv: setting("--csv", "print the rows as CSV on standard output", () => flag()),
 } as const;
 
@@ -147,13 +151,13 @@ export const TYPES = {
   typesFile: setting(
     "--write <file>",
     "write the types into this file instead of printing them",
-    () => optional(folder()),
+    () => optional(file()),
     "PRECAST_TYPES_FILE",
   ),
   openapiFile: setting(
     "--write <file>",
     "write the document into this file instead of printing it",
-    () => optional(folder()),
+    () => optional(file()),
     "PRECAST_OPENAPI_FILE",
   ),
   check: setting("--check", "compare the file of --write with what would be written, and write nothing", () => flag()),
