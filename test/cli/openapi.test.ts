@@ -11,10 +11,13 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeApi } from "../../cli/openapi/document.ts";
 import { runConcurrently } from "../../shared/async.ts";
 import { idOf, openPlace, type Place, type RunningServer, SHOP, shop, UNREACHABLE_URL } from "../support/cli.ts";
-import { writeBundle } from "../support/content.ts";
+import { REAL_BUNDLES, writeBundle } from "../support/content.ts";
 import { openStore, type ReceivedAnswer, type Store } from "../support/site.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
+const REAL_KEYS = REAL_BUNDLES.map(
+  (folder) => JSON.parse(readFileSync(join(folder, "app.json"), "utf8")).key as string,
+);
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 let store: Store;
@@ -28,7 +31,8 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: "https://media.test" });
   await place.import(shop());
-  expect((await place.call(`import ${join(ROOT, "cli/demo")}`)).code).toBe(0);
+  for (const folder of [join(ROOT, "cli/demo"), ...REAL_BUNDLES])
+    expect((await place.call(["import", folder])).code).toBe(0);
   expect((await place.call("build")).code).toBe(0);
   server = await place.serve();
   live = await place.serve("--out nothing --data-dir other");
@@ -111,7 +115,7 @@ const OF_HTTP = [
   ...["Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Timing-Allow-Origin"],
 ];
 
-describe.each([SHOP, "atlas"])("of %s", (key) => {
+describe.each([SHOP, "atlas", ...REAL_KEYS])("of %s", (key) => {
   let text: string;
   let document: Json;
   let problems: ReturnType<typeof openDocument>;
@@ -288,8 +292,12 @@ test("--check exits with 2 when the file is not what would be written, as after 
 });
 
 test.each([
-  ["an app that is not there", "openapi --app nope", /No app has the key nope\. .*: Shop, atlas\.$/],
-  ["no app where there are several", "openapi", /^--app is missing, and there are several apps: Shop, atlas$/],
+  ["an app that is not there", "openapi --app nope", /No app has the key nope\. .*: (.*, )?Shop, atlas(, .*)?\.$/],
+  [
+    "no app where there are several",
+    "openapi",
+    /^--app is missing, and there are several apps: (.*, )?Shop, atlas(, .*)?$/,
+  ],
   ["a folder that is neither", "openapi /", /^\/ is neither a bundle .* nor a tree /],
 ])("%s is an error that says what would be right", async (_, line, message) => {
   const { code, stdout, stderr } = await place.call(line);
