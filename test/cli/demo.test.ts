@@ -2,7 +2,7 @@
  * What `npm start` does, on the embedded database: import, build and serve the demo, with requests to try. It is done
  * with the package as it is published.
  */
-import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -179,6 +179,39 @@ describe("the package", () => {
     expect(installed.length).toBeGreaterThan(10);
     const refusing = installed.filter(([, { engines }]) => !acceptsFrom(engines?.node ?? ">=0", [20, 19, 0]));
     expect(refusing).toEqual([]);
+  });
+
+  test("is what apps import the client from, with its types, and for development another one", async () => {
+    const app = join(packed.folder, "app");
+    mkdirSync(join(app, "node_modules"), { recursive: true });
+    symlinkSync(join(packed.folder, "package"), join(app, "node_modules/precast"));
+    const code = `import { createClient, type AnyType, type Price } from "precast/client";
+const api = createClient<{ a: AnyType }>({ url: "http://127.0.0.1:1", appKey: "a" });
+const { counted, rule }: Price = await api.price({ type: "a", page: 2 });
+console.log(counted, rule, import.meta.resolve("precast/client").replace(/.*\\//, ""));
+`;
+    writeFileSync(join(app, "app.mts"), code);
+    const tsc = [
+      join(ROOT, "node_modules/typescript/bin/tsc"),
+      "--strict",
+      "--module",
+      "nodenext",
+      "--target",
+      "es2023",
+    ];
+    const compiled = await packed.spawn(process.execPath, [
+      ...tsc,
+      "--types",
+      "node",
+      "--typeRoots",
+      join(ROOT, "node_modules/@types"),
+      "app/app.mts",
+    ]);
+    expect([compiled.code, compiled.stdout]).toEqual([0, ""]);
+    const run = (...how: string[]) => packed.spawn(process.execPath, [...how, "app/app.mjs"]);
+    const said = "false A list without parameters, or with page alone, is free.";
+    expect(await run()).toMatchObject({ code: 0, stdout: `${said} client.js\n` });
+    expect(await run("--conditions", "development")).toMatchObject({ code: 0, stdout: `${said} development.js\n` });
   });
 
   test("contains no tests and no sources", () => {
