@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   types: async () => (await import("./commands/types.ts")).typesCommand,
   openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
   report: async () => (await import("./commands/report.ts")).reportCommand,
+  mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 

@@ -2,7 +2,7 @@
  * Collects the settings of Precast, each with its flag and environment variable (secrets have no flag), and reads them
  * into typed values, or reports all problems at once.
  */
-import { CHOOSING, COMMON, EDGE, type Setting, STUDIO, TYPES } from "./settings/common.ts";
+import { CHOOSING, COMMON, EDGE, MCP, type Setting, STUDIO, TYPES } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
 import { SERVING } from "./settings/serving.ts";
 
@@ -16,7 +16,16 @@ export class ConfigError extends Error {
   }
 }
 
-export const SETTINGS = { ...COMMON, ...CHOOSING, ...SERVING, ...EDGE, ...DEPLOYING, ...TYPES, ...STUDIO } as const;
+export const SETTINGS = {
+  ...COMMON,
+  ...CHOOSING,
+  ...SERVING,
+  ...EDGE,
+  ...DEPLOYING,
+  ...TYPES,
+  ...STUDIO,
+  ...MCP,
+} as const;
 
 export type SettingName = keyof typeof SETTINGS;
 type ValueOf<S> = S extends Setting<infer T> ? T : never;

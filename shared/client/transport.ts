@@ -7,6 +7,11 @@ import type * as Public from "./types.ts";
 type Failure = Pick<Public.ApiError, "status" | "code" | "message"> & Partial<Public.ApiError>;
 
 export class ApiError extends Error {
+  declare readonly status: number;
+  declare readonly code: string;
+  declare readonly parameter: string | null;
+  declare readonly retryAfter: number | null;
+
   constructor(failure: Failure) {
     super(failure.message);
     Object.assign(this, { name: "ApiError", parameter: null, retryAfter: null }, failure);

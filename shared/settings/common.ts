@@ -185,3 +185,19 @@ export const STUDIO = {
     "PRECAST_MONTHLY_PLAN",
   ),
 } as const;
+
+/** Settings of `precast mcp`. */
+export const MCP = {
+  apiUrl: setting(
+    "--url <url>",
+    "address of the API, all that stands before /api/v1; http://127.0.0.1:3000 by default",
+    () =>
+      matching(/^https?:\/\/[^\s?#]+$/, "must be an address such as https://content.example.com").default(
+        "http://127.0.0.1:3000",
+      ),
+    "PRECAST_API_URL",
+  ),
+  budget: setting("--budget <requests>", "refuse counted requests when so many were sent", () =>
+    optional(integer(0, 1_000_000_000)),
+  ),
+} as const;

@@ -43,10 +43,11 @@ const COMMANDS = [
   "types",
   "openapi",
   "report",
+  "mcp",
   "usage",
 ];
-/** `deploy` and `edge` read only the tree. */
-const WITH_DATABASE = COMMANDS.filter((command) => command !== "deploy" && command !== "edge");
+/** `deploy` and `edge` read only the tree, `mcp` only the API. */
+const WITH_DATABASE = COMMANDS.filter((command) => !["deploy", "edge", "mcp"].includes(command));
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
@@ -122,6 +123,7 @@ const OWN: Record<string, string[]> = {
   types: ["--app", "--lang", "--values", "--write", "--check"],
   openapi: ["--app", "--write", "--check"],
   report: ["--html", "--app", "--since", "--until", "--plan"],
+  mcp: ["--url", "--app", "--budget"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
