@@ -184,10 +184,10 @@ describe.skipIf(BROWSER === null)("the studio's page", () => {
     await page.close();
   });
 
-  test("the reference shows the app's operations, in the colours of the page", async () => {
-    const { page, foreign, errors } = await open("#reference?app=atlas");
+  test.each([1280, 390])("the reference shows the app's operations, also at a width of %i", async (width) => {
+    const { page, foreign, errors } = await open("#reference?app=atlas", { width, height: 900 });
     const frame = page.frameLocator("iframe");
-    await frame.locator('[data-content-id="get-/cities"]').click();
+    await frame.getByText("/cities", { exact: true }).first().click();
     await frame.getByText("filter[climate]", { exact: true }).first().waitFor();
     await expectAccessible(page);
     expect({ foreign, errors }).toEqual({ foreign: [], errors: [] });
