@@ -131,7 +131,7 @@ function daysBetween(first: string, last: string): string[] {
 }
 
 /** Sorted by key. */
-function sumBy<R extends { readonly count: number }, K extends object>(
+export function sumBy<R extends { readonly count: number }, K extends object>(
   rows: readonly R[],
   keyOf: (row: R) => K,
 ): (K & { count: number })[] {

@@ -1,6 +1,4 @@
-/**
- * `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes.
- */
+/** `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/errors.ts";

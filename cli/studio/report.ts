@@ -1,13 +1,12 @@
 /** Writes usage and trees of apps as one HTML file that needs nothing else: for mail, and for artefacts of CI. */
 import { hash } from "node:crypto";
-import { readFileSync } from "node:fs";
 import PACKAGE from "../../package.json" with { type: "json" };
 import type { App } from "../../shared/api/catalog.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
 import { sumCounts } from "../usage.ts";
 import { measureParts, readTreeView, type Tree, type TreePart } from "./tree.ts";
 import { readUsageView, type Usage } from "./usage.ts";
-import type { Site } from "./view.ts";
+import { readPageFile, type Site } from "./view.ts";
 
 /** What a view of the page asks for by name and parameters. */
 export type ReportData = {
@@ -49,9 +48,9 @@ export async function writeReport(site: Site, apps: readonly App[], range: Repor
 
 /** Scripts and styles are those with these digests alone, and nothing is loaded. */
 function writeDocument(title: string, data: readonly ReportData[], tables: string): string {
-  const style = readText("page.css");
+  const style = readPageFile("page.css");
   // Behind `<!--` and `</script`, a browser would read the rest of a script as HTML.
-  const script = readText("report.js").replace(/<(?=!--|\/?script)/gi, "\\x3c");
+  const script = readPageFile("report.js").replace(/<(?=!--|\/?script)/gi, "\\x3c");
   const policy = `default-src 'none'; script-src ${digest(script)}; style-src ${digest(style)}; base-uri 'none'; form-action 'none'`;
   return `<!doctype html>
 <html lang="en">
@@ -71,10 +70,6 @@ ${tables}
 </body>
 </html>
 `;
-}
-
-function readText(name: string): string {
-  return readFileSync(new URL(`../studio/${name}`, import.meta.url), "utf8");
 }
 
 function digest(text: string): string {

@@ -1,5 +1,4 @@
 /** Serves the studio: its page, and the data that the page shows. It only reads, and asks no other machine. */
-import { readFileSync } from "node:fs";
 import { H3, HTTPResponse } from "h3";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
@@ -13,7 +12,7 @@ import { openExplorer } from "./explore.ts";
 import { readAdvice, readHealth } from "./health.ts";
 import { openPartsView, readTreeView } from "./tree.ts";
 import { readUsageView } from "./usage.ts";
-import { readViewedApp, type StudioSite, type View } from "./view.ts";
+import { readPageFile, readViewedApp, type StudioSite, type View } from "./view.ts";
 
 export type StudioOptions = StudioSite & {
   /** Names, besides addresses and localhost, by which browsers reach it. */
@@ -40,9 +39,9 @@ export function openStudio(options: StudioOptions): Studio {
     openapi: (query) => describeViewedApi(options, query),
   };
   app.use(({ req, url }) => refuseStranger(req.headers, url, options.hosts));
-  app.get("/", () => answer(200, HTML, readText("page.html"), PAGE_POLICY));
+  app.get("/", () => answer(200, HTML, readPageFile("page.html"), PAGE_POLICY));
   app.get("/reference.html", ({ url }) => showReference(url.searchParams));
-  for (const [name, type] of Object.entries(FILES)) app.get(`/${name}`, () => answer(200, type, readText(name)));
+  for (const [name, type] of Object.entries(FILES)) app.get(`/${name}`, () => answer(200, type, readPageFile(name)));
   for (const [name, view] of Object.entries(views))
     app.get(`/data/${name}`, ({ url }) => show(view, url.searchParams, options.onError));
   app.all("/**", () => refuse(404, "There is no such page."));
@@ -74,15 +73,16 @@ const FILE_POLICY = "default-src 'none'";
 const LIGHT = `theme="light" bg-color="#ffffff" text-color="#1b1d20" primary-color="#0b57c0" nav-bg-color="#f7f7f5" nav-text-color="#1b1d20"`;
 const DARK = `theme="dark" bg-color="#1e2125" text-color="#e7e8ea" primary-color="#8ab8ff" nav-bg-color="#15171a" nav-text-color="#e7e8ea"`;
 
-function readText(name: string): string {
-  return readFileSync(new URL(`../studio/${name}`, import.meta.url), "utf8");
-}
-
 function showReference(query: URLSearchParams): HTTPResponse {
   const app = query.get("app") ?? "";
   if (!APP_KEY.test(app)) return refuse(400, "The parameter app is missing, or is no app key.");
   const theme = query.get("theme") === "dark" ? DARK : LIGHT;
-  return answer(200, HTML, readText("reference.html").replace("APP", app).replace("THEME", theme), REFERENCE_POLICY);
+  return answer(
+    200,
+    HTML,
+    readPageFile("reference.html").replace("APP", app).replace("THEME", theme),
+    REFERENCE_POLICY,
+  );
 }
 
 // The data of a view, as JSON.

@@ -21,8 +21,9 @@ export type Tree = {
   readonly history: readonly BuildRecord[];
 };
 
-export async function readTreeView({ database, settings, ...site }: Site, query: URLSearchParams): Promise<Tree> {
-  const { key } = await readViewedApp({ database, settings, ...site }, query);
+export async function readTreeView(site: Site, query: URLSearchParams): Promise<Tree> {
+  const { database, settings } = site;
+  const { key } = await readViewedApp(site, query);
   const status = await database.transaction("read", (session) => readTreeStatus(session, key, settings));
   const history = readHistory(settings.out).filter(({ app }) => app === key);
   const isUnrecorded = readTreeState(settings.out, key)?.mark === UNRECORDED;

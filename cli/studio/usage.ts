@@ -11,6 +11,7 @@ import {
   readNames,
   readUsage,
   type SavingSum,
+  sumBy,
   sumByDay,
   sumBySaving,
   sumCounts,
@@ -59,8 +60,8 @@ export async function readUsageView(site: Site, query: URLSearchParams): Promise
       ...range,
       total: sumCounts(rows),
       days: sumByDay(rows, { app: key, ...range }),
-      shapes: sumNamed(rows, ({ shape }) => shape),
-      types: sumNamed(names, ({ type }) => type),
+      shapes: sumBy(rows, ({ day, shape }) => ({ day, name: shape })),
+      types: sumBy(names, ({ day, type }) => ({ day, name: type })),
       savings: sumBySaving(rows).map(({ saving, count }) => ({ saving, count, advice: adviseOn(saving) })),
       month: forecastMonth(await readRecent(session, key, today), today),
       plan: site.settings.monthlyPlan ?? null,
@@ -93,18 +94,6 @@ function readRange(query: URLSearchParams, today: string): { readonly since: str
   const since = query.get("since") || daysBefore(until, USUAL_DAYS - 1);
   if (since > until) throw new ConfigError([`The first day, ${since}, is later than the last, ${until}.`]);
   return { since, until };
-}
-
-function sumNamed<R extends { readonly day: string; readonly count: number }>(
-  rows: readonly R[],
-  nameOf: (row: R) => string,
-): NamedCount[] {
-  const sums = new Map<string, NamedCount>();
-  for (const row of rows) {
-    const [day, name] = [row.day, nameOf(row)];
-    sums.set(`${day} ${name}`, { day, name, count: (sums.get(`${day} ${name}`)?.count ?? 0) + row.count });
-  }
-  return [...sums.values()];
 }
 
 /** What the forecast needs: this month, and the days before today. */

@@ -1,4 +1,5 @@
-/** What the views of the studio read from, and how they read the parameters that they have in common. */
+/** What the views of the studio read from, how they read the parameters that they have in common, and the files of the page. */
+import { readFileSync } from "node:fs";
 import type { App } from "../../shared/api/catalog.ts";
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -25,4 +26,9 @@ export function requireParameter(query: URLSearchParams, name: string): string {
   const value = query.get(name);
   if (!value) throw new ConfigError([`The parameter ${name} is missing.`]);
   return value;
+}
+
+/** A file of the page, which the bundle of the program has beside it. */
+export function readPageFile(name: string): string {
+  return readFileSync(new URL(`../studio/${name}`, import.meta.url), "utf8");
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { ExploredAnswer } from "../../cli/studio/explore.ts";
-import { BROWSER, expectAccessible, openBrowser, openPage } from "../support/browser.ts";
+import { BROWSER, expectAccessible, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { idOf, openEmbeddedPlace, type Place, type RunningServer } from "../support/cli.ts";
 import type { Bundle } from "../support/model-bundle.ts";
 import { until } from "../support/until.ts";
@@ -51,9 +51,7 @@ beforeAll(async () => {
   await place.import(STOCK);
   await place.build();
   server = await place.serve();
-  const running = place.start("studio --port 0");
-  await running.printed(/Precast studio: \S+\n/);
-  studio = `${/studio: (\S+)/.exec(running.output().stdout)?.[1]}/`;
+  studio = `${await startStudio(place)}/`;
 });
 afterAll(() => place.close());
 

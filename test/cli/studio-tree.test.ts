@@ -6,7 +6,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureParts, type Tree, type TreePart } from "../../cli/studio/tree.ts";
 import { readTreeState } from "../../shared/tree.ts";
-import { BROWSER, expectAccessible, openBrowser, openPage } from "../support/browser.ts";
+import { BROWSER, expectAccessible, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { openPlace, type Place, SHOP, shop, shopWithout, smallApp } from "../support/cli.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -24,9 +24,7 @@ beforeAll(async () => {
   await place.import(shop());
   await place.call("build");
   await place.import(smallApp("unbuilt", ["A"]));
-  const studio = place.start("studio --port 0");
-  await studio.printed(/Precast studio: \S+\n/);
-  url = /studio: (\S+)/.exec(studio.output().stdout)?.[1] ?? "";
+  url = await startStudio(place);
 });
 afterAll(async () => {
   await place.close();

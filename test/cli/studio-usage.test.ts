@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { forecastMonth, type Usage } from "../../cli/studio/usage.ts";
-import { BROWSER, expectAccessible, openBrowser, openPage } from "../support/browser.ts";
+import { BROWSER, expectAccessible, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -28,9 +28,7 @@ beforeAll(async () => {
   ]);
   await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count, saving, type, fields)
     VALUES ${rows.join()}, ('other', '${TODAY}', 'list', 200, 5000, '', '', '')`);
-  const studio = place.start("studio --port 0 --plan 500");
-  await studio.printed(/Precast studio: \S+\n/);
-  url = /studio: (\S+)/.exec(studio.output().stdout)?.[1] ?? "";
+  url = await startStudio(place, "--plan 500");
 });
 afterAll(async () => {
   await place.close();

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { BROWSER, expectAccessible, openBrowser, openPage } from "../support/browser.ts";
+import { BROWSER, expectAccessible, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { idOf, openEmbeddedPlace, type Place, readTree, SHOP, shop } from "../support/cli.ts";
 import { REAL_BUNDLES } from "../support/content.ts";
 
@@ -28,9 +28,7 @@ beforeAll(async () => {
   await place.import(shop());
   await place.call(["import", DEMO]);
   await place.build();
-  const studio = place.start("studio --port 0");
-  await studio.printed(/Precast studio: \S+\n/);
-  url = /studio: (\S+)/.exec(studio.output().stdout)?.[1] ?? "";
+  url = await startStudio(place);
 });
 afterAll(async () => {
   await place.close();

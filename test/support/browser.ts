@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
+import type { Place } from "./cli.ts";
 
 /** Null where none is installed: then tests that need it are skipped, which `.ci/run` does not allow. */
 export const BROWSER = findBrowser();
@@ -54,4 +55,11 @@ export async function expectAccessible(page: Page): Promise<void> {
   );
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   expect(serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`)).toEqual([]);
+}
+
+/** Starts the studio of a place, and resolves to its address when it listens. */
+export async function startStudio(place: Place, line = ""): Promise<string> {
+  const studio = place.start(`studio --port 0 ${line}`);
+  await studio.printed(/Precast studio: \S+\n/);
+  return /studio: (\S+)/.exec(studio.output().stdout)?.[1] ?? "";
 }

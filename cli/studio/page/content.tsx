@@ -1,6 +1,7 @@
 /** The view on content: the entries of a type, drafts among them, and one entry with what belongs to it. */
 import type { ComponentChildren } from "preact";
 import { isLocalAddress } from "../../../shared/api/catalog.ts";
+import { formatCount, formatCounted } from "../../../shared/text.ts";
 import type { ContentPage, EntryHead, EntryView, FieldView } from "../content.ts";
 import { Loaded, Time, useData, type ViewProps } from "./data.tsx";
 import { useRoute, writeHash } from "./route.ts";
@@ -58,7 +59,7 @@ function Entries({ app, params }: EntriesProps) {
             </label>
           </search>
           <p role="status" class="quiet">
-            {total.toLocaleString("en")} {total === 1 ? "entry" : "entries"}, those edited last first
+            {formatCounted(total, "entry", "entries")}, those edited last first
           </p>
           <EntryTable app={app} entries={entries} />
           <Pages
@@ -124,7 +125,7 @@ function Pages({ page, last, link }: PagesProps) {
     <nav class="row" aria-label="Pages">
       {page > 1 ? <a href={link(String(page - 1))}>Previous</a> : null}
       <span class="quiet">
-        Page {page.toLocaleString("en")} of {last.toLocaleString("en")}
+        Page {formatCount(page)} of {formatCount(last)}
       </span>
       {page < last ? <a href={link(String(page + 1))}>Next</a> : null}
     </nav>
@@ -218,7 +219,7 @@ function Value({ app, of: { field, value, related, media } }: { readonly app: st
     case "rich_text":
       return (
         <details>
-          <summary>{String(value).length.toLocaleString("en")} characters of HTML</summary>
+          <summary>{formatCount(String(value).length)} characters of HTML</summary>
           <pre>{String(value)}</pre>
         </details>
       );
