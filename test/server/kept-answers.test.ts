@@ -132,7 +132,7 @@ describe("on postgres, case by case", () => {
   let api: ApiServer;
 
   beforeAll(async () => {
-    store = await openStore("postgres", { queryTimeout: 1_000 });
+    store = await openStore("postgres", { queryTimeout: 5_000 });
   });
   beforeEach(async () => {
     await store.database.execute("DELETE FROM precast.apps");

@@ -147,10 +147,11 @@ describe("on PostgreSQL", () => {
     let killed = 0;
 
     async function killServers(count: number): Promise<void> {
-      for (let turn = 0; turn < count; turn++) {
+      for (let turn = 0; turn < count || !tally.received.has("list 503"); turn++) {
         const server = await place.serve();
+        const enough = sum(tally.received) + 1 + random.below(200);
         const clients = Array.from({ length: 6 }, () => askUntilGone(server.url, tally, random.below(TARGETS.length)));
-        await sleep(random.below(400));
+        await until("some answers", () => sum(tally.received) >= enough);
         const { code } = await server.stop("SIGKILL");
         if (code === null) killed++;
         await Promise.all(clients);
@@ -172,9 +173,7 @@ describe("on PostgreSQL", () => {
     await crashing;
 
     await settle(place);
-    expect(killed).toBe(24);
-    expect(sum(tally.received), "answers that were received").toBeGreaterThan(killed);
-    expect(tally.received.get("list 503"), "answers while the database was away").toBeGreaterThan(0);
+    expect(killed).toBeGreaterThanOrEqual(24);
     expect(problemsOf(tally, await usageOf(place))).toEqual([]);
   });
 
