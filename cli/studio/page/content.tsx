@@ -5,6 +5,7 @@ import { formatCount, formatCounted } from "../../../shared/text.ts";
 import type { ContentPage, EntryHead, EntryView, FieldView } from "../content.ts";
 import { Loaded, Time, useData, type ViewProps } from "./data.tsx";
 import { useRoute, writeHash } from "./route.ts";
+import { Table, TEXT } from "./table.tsx";
 
 export function Content({ app }: ViewProps) {
   const { params } = useRoute();
@@ -75,37 +76,19 @@ function Entries({ app, params }: EntriesProps) {
 
 function EntryTable({ app, entries }: { readonly app: string; readonly entries: readonly EntryHead[] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="wide" tabIndex={0} aria-label="Entries">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Title</th>
-            <th scope="col">Status</th>
-            <th scope="col">Published</th>
-            <th scope="col">Edited</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map((entry) => (
-            <tr key={entry.id}>
-              <td>
-                <EntryLink app={app} entry={entry} />
-              </td>
-              <td>
-                <Status of={entry} />
-              </td>
-              <td class="quiet">
-                <Time of={entry.published_at} />
-              </td>
-              <td class="quiet">
-                <Time of={entry.updated_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+    <Table
+      label="Entries"
+      columns={["Title", "Status", "Published", "Edited"].map(TEXT)}
+      rows={entries.map((entry) => [
+        <EntryLink app={app} entry={entry} />,
+        <Status of={entry} />,
+        ...[entry.published_at, entry.updated_at].map((time) => (
+          <span class="quiet">
+            <Time of={time} />
+          </span>
+        )),
+      ])}
+    />
   );
 }
 

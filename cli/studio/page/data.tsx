@@ -4,8 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../../shared/api/catalog.ts";
 import type { ReportData } from "../report.ts";
 
-/** The app that is shown, and all that there are. */
-export type ViewProps = { readonly app: App; readonly apps: readonly App[] };
+/** The app that is shown. */
+export type ViewProps = { readonly app: App };
 
 export type Data<T> =
   | { readonly kind: "loading" }

@@ -1,29 +1,23 @@
 /** The view in which requests are put together, priced while they are typed, and sent. Its address keeps the request. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import {
-  type App,
-  type ContentType,
-  findType,
-  isFilterable,
-  isSortable,
-  LOCAL_MEDIA,
-} from "../../../shared/api/catalog.ts";
+import { type App, type ContentType, findType, isFilterable, isSortable } from "../../../shared/api/catalog.ts";
 import { MAX_TARGET_SIZE } from "../../../shared/api/errors.ts";
 import { completeTarget } from "../../../shared/api/request.ts";
 import type { ExploredAnswer } from "../explore.ts";
 import { Answer } from "./answer.tsx";
 import { Choices, Code, Copy } from "./controls.tsx";
-import { load, nameData } from "./data.tsx";
+import { load, nameData, type ViewProps } from "./data.tsx";
 import { type Draft, readDraft, writeDraft } from "./draft.ts";
 import { Price } from "./price.tsx";
 import { RequestForm } from "./request-form.tsx";
 import { replaceRoute, useRoute } from "./route.ts";
 import { LANGUAGES } from "./snippets.ts";
+import { Table, TEXT } from "./table.tsx";
 
 /** What was sent, and its answer as far as it is known. */
 type Exchange = { readonly target: string; readonly answer: ExploredAnswer } | { readonly failure: string } | null;
 
-export function Explorer({ app }: { readonly app: App }) {
+export function Explorer({ app }: ViewProps) {
   const { text, type } = useRequestText(app);
   const { exchange, isWaiting, send } = useExchange(app);
   const heading = useRef<HTMLHeadingElement>(null);
@@ -192,35 +186,23 @@ function Fields({ type }: { readonly type: ContentType | undefined }) {
     <details class="about" open={innerWidth > NARROW}>
       <summary>Fields of {type.name || type.slug}</summary>
       {type.description === "" ? null : <p class="quiet">{type.description}</p>}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard */}
-      <div class="wide" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>Name</th>
-              <th>Type</th>
-              <th>Use</th>
-            </tr>
-          </thead>
-          <tbody>
-            {type.fields.map((field) => (
-              <tr key={field.name}>
-                <td>
-                  <code>{field.name}</code>
-                  <div class="quiet">{field.label === field.name ? "" : field.label}</div>
-                </td>
-                <td>
-                  {field.type}
-                  {field.multiple ? "[]" : ""}
-                  {field.target === null ? "" : ` → ${field.target}`}
-                  {field.required ? "" : <span class="quiet"> or null</span>}
-                </td>
-                <td>{describeUse(type, field).join(", ")}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label={`Fields of ${type.name || type.slug}`}
+        columns={["Name", "Type", "Use"].map(TEXT)}
+        rows={type.fields.map((field) => [
+          <>
+            <code>{field.name}</code>
+            <div class="quiet">{field.label === field.name ? "" : field.label}</div>
+          </>,
+          <>
+            {field.type}
+            {field.multiple ? "[]" : ""}
+            {field.target === null ? "" : ` → ${field.target}`}
+            {field.required ? "" : <span class="quiet"> or null</span>}
+          </>,
+          describeUse(type, field).join(", "),
+        ])}
+      />
     </details>
   );
 }
@@ -233,9 +215,12 @@ function describeUse(type: ContentType, { name, searchable }: ContentType["field
   ];
 }
 
+/** Where `precast serve` listens unless it is told otherwise. */
+const LOCAL_API = "http://localhost:3000";
+
 /** The request as code. */
 function Calls({ app, target }: { readonly app: App; readonly target: string }) {
-  const [url, setUrl] = useState(LOCAL_MEDIA);
+  const [url, setUrl] = useState(LOCAL_API);
   const [language, setLanguage] = useState("curl");
   const write = LANGUAGES[language] as (typeof LANGUAGES)[string];
   const code = write({ app, url: url.replace(/\/+$/, ""), target });

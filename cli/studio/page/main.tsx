@@ -78,7 +78,7 @@ function Frame({ apps }: { readonly apps: readonly App[] }) {
         <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
-        <View key={`${name} ${app.key}`} app={app} apps={apps} />
+        <View key={`${name} ${app.key}`} app={app} />
       </main>
     </>
   );

@@ -7,7 +7,7 @@ import { type Data, Loaded, Time, useData, type ViewProps } from "./data.tsx";
 import { formatShare, NUMBER, Table, TEXT } from "./table.tsx";
 import { groupParts, KIND_NAMES, type Measure, type Part, sum, Treemap } from "./treemap.tsx";
 
-export function Tree({ app: { key } }: Pick<ViewProps, "app">) {
+export function Tree({ app: { key } }: ViewProps) {
   const tree = useData<TreeData>("tree", { app: key });
   const parts = useData<readonly TreePart[]>("parts", { app: key });
   return (

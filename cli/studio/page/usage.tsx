@@ -10,7 +10,7 @@ import { formatShare, NUMBER, Table, TEXT } from "./table.tsx";
 
 const WAYS = ["shape", "type"] as const;
 
-export function Usage({ app: { key } }: Pick<ViewProps, "app">) {
+export function Usage({ app: { key } }: ViewProps) {
   const { params } = useRoute();
   const [asked, setAsked] = useState({
     since: params.get("since") ?? "",
