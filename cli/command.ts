@@ -23,8 +23,8 @@ export type Command = {
   readonly name: string;
   readonly describes: string;
   /**
-   * In the notation of commander: `<folder>` is required, `[target]` is optional and empty when it is left out. Null
-   * for a command that takes no argument.
+   * In the notation of commander: `<folder>` is required, `[target]` is optional and empty when it is left out. Several
+   * stand one after the other: `<format> <source>`. Null for a command that takes no argument.
    */
   readonly argument: string | null;
   readonly settings: readonly SettingName[];
@@ -37,14 +37,18 @@ export type Command = {
   /** What its help says below the options. */
   readonly details?: () => string;
   /** Resolves to the exit code. */
-  readonly run: (context: Context, settings: never, argument: string) => Promise<number>;
+  readonly run: (context: Context, settings: never, ...args: [string, ...string[]]) => Promise<number>;
 };
 
 /** Checks at compile time that `run` reads only settings that the command lists in `settings`, or common ones. */
 export function defineCommand<N extends SettingName>(
   command: Omit<Command, "settings" | "run"> & {
     readonly settings: readonly N[];
-    readonly run: (context: Context, settings: Settings<N | CommonName>, argument: string) => Promise<number>;
+    readonly run: (
+      context: Context,
+      settings: Settings<N | CommonName>,
+      ...args: [string, ...string[]]
+    ) => Promise<number>;
   },
 ): Command {
   return command;

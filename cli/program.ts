@@ -56,7 +56,8 @@ async function loadCommands(asked: string | undefined): Promise<Command[]> {
 type Asked = {
   readonly command: Command;
   readonly flags: Readonly<Record<string, unknown>>;
-  readonly argument: string;
+  /** One for each that the command declares; empty where it was left out. */
+  readonly args: readonly [string, ...string[]];
 };
 
 /** Returns the exit code where nothing is to be run: help or the version was printed, or a mistake reported. */
@@ -78,7 +79,7 @@ function parseCommandLine(
   return asked;
 }
 
-async function runCommand({ command, flags, argument }: Asked, surroundings: Surroundings): Promise<number> {
+async function runCommand({ command, flags, args }: Asked, surroundings: Surroundings): Promise<number> {
   const { env, stdout, stderr, ...context } = surroundings;
   const names = settingNames(command);
   let debug = flags.debug === true;
@@ -88,14 +89,14 @@ async function runCommand({ command, flags, argument }: Asked, surroundings: Sur
     debug = settings.debug;
     secrets = secretsIn(names, settings);
     const isUnused =
-      command.database === "unused" || (command.database === "unused with an argument" && argument !== "");
+      command.database === "unused" || (command.database === "unused with an argument" && args[0] !== "");
     if (!isUnused) {
       const isAsked = flags.dataDir !== undefined || Boolean(env.PRECAST_DATA_DIR);
       refuseUnmeantDatabase(settings, { creates: command.database === "created", isAsked, isRunner: Boolean(env.CI) });
     }
     const plain = Boolean(env.CI || env.NO_COLOR);
     const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
-    return await command.run({ terminal, ...context }, settings as never, argument);
+    return await command.run({ terminal, ...context }, settings as never, ...args);
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);
@@ -131,14 +132,14 @@ function defineProgram(
   for (const command of commands) {
     const sub = program.command(command.name).description(command.describes).exitOverride();
     sub.showHelpAfterError(`(see precast ${command.name} --help)`);
-    if (command.argument !== null) sub.argument(command.argument);
+    for (const argument of command.argument?.split(" ") ?? []) sub.argument(argument);
     const names = settingNames(command);
     for (const name of names) addOption(sub, name);
     const details = command.details?.() ?? "";
     sub.addHelpText("after", `${details}${secretsText(names)}${examplesText(command.examples)}`);
     sub.action((...given: unknown[]) => {
-      const argument = command.argument === null ? "" : String(given[0] ?? "");
-      onFound({ command, flags: sub.opts(), argument });
+      const [first = "", ...others] = sub.registeredArguments.map((_, index) => String(given[index] ?? ""));
+      onFound({ command, flags: sub.opts(), args: [first, ...others] });
     });
   }
   addHelp(program);

@@ -16,7 +16,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\//],
   [/^server\//],
   [/^cli\/(command|database|errors|progress|secrets|summary|terminal|usage)\.ts$/],
-  [/^cli\/(builder|edge|explain|import|mcp|openapi|types)\//],
+  [/^cli\/(adopt|builder|convert|edge|explain|export|import|init|mcp|openapi|types)\//],
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/studio\//],
   [/^cli\/(commands|serve)\//],
@@ -119,7 +119,7 @@ describe("the layout", () => {
         "server/http/observe.ts",
       ],
     ],
-    ["fast-glob", ["shared/files.ts"]],
+    ["fast-glob", ["cli/convert/source.ts", "shared/files.ts"]],
     [
       "fs-extra/esm",
       ["builder/remote", "builder/stage", "commands/report", "deploy/restore", "deploy/target", "types/generated"].map(
