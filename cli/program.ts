@@ -132,7 +132,7 @@ function defineProgram(
   for (const command of commands) {
     const sub = program.command(command.name).description(command.describes).exitOverride();
     sub.showHelpAfterError(`(see precast ${command.name} --help)`);
-    for (const argument of command.argument?.split(" ") ?? []) sub.argument(argument);
+    for (const argument of command.argument?.split(/ (?=[<[])/) ?? []) sub.argument(argument);
     const names = settingNames(command);
     for (const name of names) addOption(sub, name);
     const details = command.details?.() ?? "";
