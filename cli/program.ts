@@ -15,6 +15,7 @@ import { DEFAULT_WIDTH, openTerminal } from "./terminal.ts";
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   import: async () => (await import("./commands/import.ts")).importCommand,
+  convert: async () => (await import("./commands/convert.ts")).convertCommand,
   build: async () => (await import("./commands/build.ts")).buildCommand,
   watch: async () => (await import("./commands/watch.ts")).watchCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,

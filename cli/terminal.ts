@@ -27,7 +27,7 @@ export type Terminal = {
   /** How to write a log to standard error: `readable` means in sentences, for a terminal. */
   readonly log: { readonly readable: boolean; readonly colors: boolean };
   /** Null with --quiet, with `plain`, and when standard error is not a terminal. */
-  readonly progress: (unit?: "files" | "entries") => Progress | null;
+  readonly progress: (unit?: "files" | "entries" | "kB") => Progress | null;
 };
 
 /** Width for files and pipes, and for terminals that do not report one. */

@@ -2,7 +2,7 @@
  * Collects the settings of Precast, each with its flag and environment variable (secrets have no flag), and reads them
  * into typed values, or reports all problems at once.
  */
-import { CHOOSING, COMMON, EDGE, MCP, type Setting, STUDIO, TYPES } from "./settings/common.ts";
+import { CHOOSING, COMMON, CONVERT, EDGE, MCP, type Setting, STUDIO, TYPES } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
 import { SERVING } from "./settings/serving.ts";
 
@@ -23,6 +23,7 @@ export const SETTINGS = {
   ...EDGE,
   ...DEPLOYING,
   ...TYPES,
+  ...CONVERT,
   ...STUDIO,
   ...MCP,
 } as const;

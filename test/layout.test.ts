@@ -122,9 +122,17 @@ describe("the layout", () => {
     ["fast-glob", ["cli/convert/source.ts", "shared/files.ts"]],
     [
       "fs-extra/esm",
-      ["builder/remote", "builder/stage", "commands/report", "deploy/restore", "deploy/target", "types/generated"].map(
-        (name) => `cli/${name}.ts`,
-      ),
+      [
+        ...[
+          "builder/remote",
+          "builder/stage",
+          "commands/convert",
+          "commands/report",
+          "convert/convert",
+          "convert/media",
+        ],
+        ...["deploy/restore", "deploy/target", "types/generated"],
+      ].map((name) => `cli/${name}.ts`),
     ],
     ["h3", ["cli/commands/studio.ts", "cli/studio/studio.ts", "server/admin.ts", "server/app.ts"]],
     ["listhen", ["server/http/listen.ts"]],
@@ -132,6 +140,9 @@ describe("the layout", () => {
     ["@modelcontextprotocol/server", ["cli/mcp/server.ts"]],
     ["@modelcontextprotocol/server/stdio", ["cli/mcp/server.ts"]],
     ["negotiator", ["server/http/encode.ts"]],
+    ["@streamparser/json", ["cli/convert/json-values.ts"]],
+    ["csv-parse", ["cli/convert/formats/csv.ts"]],
+    ["sanitize-html", ["cli/convert/html.ts"]],
     ["d3-hierarchy", ["cli/studio/page/treemap.tsx"]],
     ["preact", ["content", "data", "main", "report", "table"].map((name) => `cli/studio/page/${name}.tsx`)],
     ["uplot", ["cli/studio/page/chart.tsx"]],

@@ -2,6 +2,7 @@
  * `precast import`: imports a bundle in one transaction, all or nothing. Checks the whole bundle before it touches the
  * database, and checks the entries again as it writes them, because their files can change in between.
  */
+import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/errors.ts";
 import { sql } from "../../shared/sql/query.ts";
@@ -35,33 +36,55 @@ import {
   writeFields,
   writeTypes,
 } from "../import/rows.ts";
+import type { Terminal } from "../terminal.ts";
 
 export const importCommand = defineCommand({
   name: "import",
   describes: "import a content bundle into the database, all of it or nothing",
   argument: "<folder>",
-  settings: ["prune", "dryRun"],
+  settings: ["prune", "dryRun", "from", "bundleApp", "locale", "unsafeHtml", "strict"],
   database: "created",
-  examples: ["precast import export/blog", "precast import export/blog --prune --dry-run"],
-  run: async ({ terminal }, settings, folder) => {
-    const progress = terminal.progress("entries");
-    const options = { ...settings, ...(progress === null ? {} : { onProgress: progress.update }) };
-    const report = await withDatabase(settings, (database) => importBundle(database, folder, options)).finally(() =>
-      progress?.stop(),
+  examples: [
+    "precast import export/blog",
+    "precast import export/blog --prune --dry-run",
+    "precast import posts/ --from markdown --app blog",
+  ],
+  run: async ({ terminal }, settings, source) => {
+    if (settings.from === null) return importFolder(terminal, settings, source, {});
+    // Loaded only here: it brings the libraries of all formats.
+    const { withConverted } = await import("./convert.ts");
+    return withConverted(terminal, settings, settings.from, source, (bundle, conversion) =>
+      importFolder(terminal, settings, bundle, { conversion }),
     );
-    const { app, types, fields, entries, missingTargets, warnings } = report;
-    const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
-    terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : ""}${changes}`);
-    for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
-    const next = settings.dryRun ? null : "precast build";
-    if (next !== null) terminal.say(`Next: run \`${next}\`.`);
-    if (settings.json) {
-      const told = { types, fields, entries, missing_targets: missingTargets, warnings, next };
-      terminal.result("", { app, dry_run: settings.dryRun, ...told });
-    }
-    return DONE;
   },
 });
+
+type ImportSettings = Settings<CommonName | "prune" | "dryRun">;
+
+/** `told` is what else the report has with --json. */
+async function importFolder(
+  terminal: Terminal,
+  settings: ImportSettings,
+  folder: string,
+  told: object,
+): Promise<number> {
+  const progress = terminal.progress("entries");
+  const options = { ...settings, ...(progress === null ? {} : { onProgress: progress.update }) };
+  const report = await withDatabase(settings, (database) => importBundle(database, folder, options)).finally(() =>
+    progress?.stop(),
+  );
+  const { app, types, fields, entries, missingTargets, warnings } = report;
+  const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
+  terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : ""}${changes}`);
+  for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
+  const next = settings.dryRun ? null : "precast build";
+  if (next !== null) terminal.say(`Next: run \`${next}\`.`);
+  if (settings.json) {
+    const changed = { types, fields, entries, missing_targets: missingTargets, warnings };
+    terminal.result("", { app, dry_run: settings.dryRun, ...changed, ...told, next });
+  }
+  return DONE;
+}
 
 function missingText({ type, field, target }: MissingTarget): string {
   return `content_types/${type}.json: the target of "${field}" is "${target}", which is no content type of this app. Until it is one, populate shows nothing of it.`;

@@ -27,6 +27,14 @@ export async function listSources(
   return names.sort().map((name) => ({ path: join(source, name), name }));
 }
 
+/** The number of bytes of a file, or of all files of a folder. */
+export async function measureSource(source: string): Promise<number> {
+  const found = await stat(source).catch(() => null);
+  if (found === null || !found.isDirectory()) return found?.size ?? 0;
+  const files = await fastGlob("**/*", { cwd: source, stats: true });
+  return files.reduce((sum, { stats }) => sum + (stats?.size ?? 0), 0);
+}
+
 /** The bytes of a file in pieces. */
 export async function* readPieces(
   { path }: SourceFile,

@@ -88,6 +88,7 @@ export const CHOOSING = {
   plan: setting("--plan", "print the steps of the query's plan", () => flag()),
   oneApp: setting("--app <key>", "only for this app", () => optional(appKey())),
   prune: setting("--prune", "delete what the bundle no longer contains", () => flag()),
+  strict: setting("--strict", "exit with 2 when something cannot be carried over, or is missing", () => flag()),
   dryRun: setting("--dry-run", "report what would change without changing anything", () => flag()),
   full: setting("--full", "recompute every answer", () => flag()),
   maxSize: setting(
@@ -161,6 +162,26 @@ export const TYPES = {
     "PRECAST_OPENAPI_FILE",
   ),
   check: setting("--check", "compare the file of --write with what would be written, and write nothing", () => flag()),
+} as const;
+
+/** Settings of `precast convert`, and of `precast import --from`. */
+export const CONVERT = {
+  from: setting("--from <format>", "convert the folder or file from this format first: see precast convert", () =>
+    optional(z.string()),
+  ),
+  bundleApp: setting("--app <key>", "key of the app; that of the bundle, or the name of its folder by default", () =>
+    optional(appKey()),
+  ),
+  locale: setting(
+    "--locale <code>",
+    "language to read where the source has several, such as en-US; its default by default",
+    () => optional(z.string()),
+  ),
+  unsafeHtml: setting(
+    "--unsafe-html",
+    "keep HTML as it is: otherwise what could run in a reader's browser is removed",
+    () => flag(),
+  ),
 } as const;
 
 /** Settings of `precast studio` and `precast report`. */

@@ -30,6 +30,7 @@ import { until } from "../support/until.ts";
 const COMMANDS = [
   "migrate",
   "import",
+  "convert",
   "build",
   "watch",
   "serve",
@@ -46,12 +47,13 @@ const COMMANDS = [
   "mcp",
   "usage",
 ];
-/** `deploy` and `edge` read only the tree, `mcp` only the API. */
-const WITH_DATABASE = COMMANDS.filter((command) => !["deploy", "edge", "mcp"].includes(command));
+/** `deploy` and `edge` read only the tree, `mcp` only the API, and `convert` only files. */
+const WITH_DATABASE = COMMANDS.filter((command) => !["convert", "deploy", "edge", "mcp"].includes(command));
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
-  import: ["--prune", "--dry-run"],
+  import: ["--prune", "--dry-run", "--from", "--app", "--locale", "--unsafe-html", "--strict"],
+  convert: ["--app", "--locale", "--unsafe-html", "--strict"],
   build: [
     "--app",
     "--full",

@@ -1,0 +1,19 @@
+/** The formats that can be converted, each with its reader, which is loaded only when it is asked for. */
+import type { SourceReader } from "./record.ts";
+
+const READERS = {
+  csv: async () => (await import("./formats/csv.ts")).readCsv,
+  json: async () => (await import("./formats/json.ts")).readJson,
+} as const satisfies Record<string, () => Promise<SourceReader>>;
+
+export type Format = keyof typeof READERS;
+
+export const FORMATS = Object.keys(READERS) as readonly Format[];
+
+export function isFormat(name: string): name is Format {
+  return Object.hasOwn(READERS, name);
+}
+
+export async function loadReader(format: Format): Promise<SourceReader> {
+  return READERS[format]();
+}
