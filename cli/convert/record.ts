@@ -70,7 +70,13 @@ export type SourceField = {
 };
 
 /** Something that a bundle cannot hold, or that cannot be read. `what` names it, `why` says what would be right. */
-export type Loss = { readonly place: Place; readonly what: string; readonly why: string };
+export type Loss = {
+  readonly place: Place;
+  readonly what: string;
+  readonly why: string;
+  /** How often, where one loss speaks for many: `place` is the first of them. */
+  readonly times?: number;
+};
 
 /** What a reader of a format gets beside the path of the source. */
 export type ReadContext = {

@@ -1,0 +1,59 @@
+/** Reads the XML of a WordPress export in pieces: one element below `<channel>` after the other. */
+import { SaxesParser } from "saxes";
+import { type Place, type ReadContext, SourceError } from "../record.ts";
+import { readPieces, type SourceFile } from "../source.ts";
+
+/** An element below `<channel>`, whole. */
+export type Element = {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly place: Place;
+  text: string;
+  readonly children: Element[];
+};
+
+/** The elements below `<channel>`, one after the other. */
+export async function* readElements(file: SourceFile, progress: Pick<ReadContext, "advance">): AsyncGenerator<Element> {
+  const parser = new SaxesParser({ position: false });
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const open: Element[] = [];
+  let whole: Element[] = [];
+  const place = () => ({ file: file.name, line: parser.line });
+  parser.on("error", ({ message }) => {
+    throw new SourceError(place(), `is no well-formed XML (${message.replace(/\.$/, "")}): export the site again`);
+  });
+  parser.on("opentag", ({ name, attributes }) => {
+    const element = { name, attributes: attributes as Record<string, string>, place: place(), text: "", children: [] };
+    if (open.length > 2) open.at(-1)?.children.push(element);
+    open.push(element);
+  });
+  const addText = (text: string) => {
+    const element = open.at(-1);
+    if (element !== undefined && open.length > 2) element.text += text;
+  };
+  parser.on("text", addText);
+  parser.on("cdata", addText);
+  parser.on("closetag", () => {
+    const element = open.pop();
+    if (element !== undefined && open.length === 2) whole.push(element);
+  });
+  const decode = (piece?: Buffer) => {
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined });
+    } catch {
+      throw new SourceError(place(), "is not valid UTF-8: save it as UTF-8");
+    }
+  };
+  for await (const piece of readPieces(file, progress)) {
+    // WordPress writes control characters that posts contain, which no XML may.
+    parser.write(decode(piece).replace(/[^\P{Cc}\t\n\r]/gu, ""));
+    yield* whole;
+    whole = [];
+  }
+  parser.write(decode()).close();
+}
+
+/** The text of an element within another one; empty where there is none. */
+export function read(element: Element, name: string): string {
+  return element.children.find((child) => child.name === name)?.text.trim() ?? "";
+}
