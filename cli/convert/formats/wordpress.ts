@@ -69,7 +69,8 @@ async function surveySite(files: readonly SourceFile[], progress: Pick<ReadConte
       const id = read(element, "wp:post_id");
       types.set(id, read(element, "wp:post_type"));
       const address = read(element, "wp:attachment_url");
-      if (address !== "") addresses.set(id, address);
+      // A copy: a part of a string would keep the whole piece of the file in memory that it was cut from.
+      if (address !== "") addresses.set(id, Buffer.from(address).toString());
     }
     if (version === "")
       throw new SourceError({ file: file.name, line: null }, `is no export of WordPress; specify ${EXPECTED}`);
