@@ -23,7 +23,7 @@ import { nameCollections, type PlannedType, planTypes } from "./plan.ts";
 import type { SourceRecord } from "./record.ts";
 import { measureSource } from "./source.ts";
 import { type Collection, spoolSource } from "./spool.ts";
-import { cleanText, convertValue, type ValueContext } from "./values.ts";
+import { convertValue, type ValueContext, writeJsonLine } from "./values.ts";
 
 export type ConvertOptions = {
   /** Null for the key that the bundle has, or one made from its folder's name. */
@@ -222,15 +222,14 @@ function writeLine(id: string, record: SourceRecord, { fields }: PlannedType, { 
   const published = readOwn(record.published, "the date of publication");
   const updated = readOwn(record.updated, "the date of the last change");
   const created = readOwn(record.created, "the date of creation") ?? published ?? updated ?? NO_TIME;
-  const entry = {
+  return writeJsonLine({
     id,
     status,
     published_at: published ?? (status === "published" ? created : null),
     created_at: created,
     updated_at: updated ?? published ?? created,
     data,
-  };
-  return `${JSON.stringify(entry, (_, value) => (typeof value === "string" ? cleanText(value) : value))}\n`;
+  });
 }
 
 /** Moves the new files to their places. Files of other sources in the same bundle stay. */

@@ -4,6 +4,7 @@ import type { SourceReader } from "./record.ts";
 const READERS = {
   csv: async () => (await import("./formats/csv.ts")).readCsv,
   json: async () => (await import("./formats/json.ts")).readJson,
+  wordpress: async () => (await import("./formats/wordpress.ts")).readWordpress,
 } as const satisfies Record<string, () => Promise<SourceReader>>;
 
 export type Format = keyof typeof READERS;

@@ -113,8 +113,14 @@ function inferText(
     return { type: "number", why: "numbers" };
   if (facts.dates + facts.datetimes === values) return inferDate(facts);
   const parts = splitDistinct(facts, separator);
-  const total = [...parts.values()].reduce((sum, count) => sum + count, 0);
-  if (!facts.overflows && parts.size <= MAX_SELECT && total >= 2 * parts.size && total > 3 && longestOf(parts) <= 60)
+  const total = countAll(parts);
+  if (
+    !facts.overflows &&
+    parts.size <= MAX_SELECT &&
+    total >= 2 * parts.size &&
+    total > 3 &&
+    measureLongest(parts) <= 60
+  )
     return { type: "select", why: `${parts.size} values that repeat` };
   const why = codes > 0 && numbers + codes >= values ? "digits that are codes" : "text";
   return { type: "text", why };
@@ -141,7 +147,7 @@ function findTarget({ collections, distinct }: Facts, { collections: all, findNa
 function findNamedTarget(facts: Facts, separator: string | null, around: Surroundings): string | null {
   const word = makeFieldName(facts.name).replace(/_(ids?|slugs?|names?|uuids?|refs?)$/, "");
   const isNamed = (collection: string) => readSingular(makeFieldName(collection)) === readSingular(word);
-  const near = around.collections.filter(isNamed);
+  const near = around.collections.filter((collection) => collection !== around.collection && isNamed(collection));
   const own = /^(parent|related)/.test(word) ? [around.collection] : [];
   const values = splitDistinct(facts, separator).keys();
   return near.length + own.length === 0 ? null : around.findNamed(values, [...near, ...own]);
@@ -153,8 +159,7 @@ function findSeparator(facts: Facts): string | null {
   const isOne = (separator: string) => {
     const cells = [...facts.distinct.keys()].filter((text) => text.includes(separator)).length;
     const parts = splitDistinct(facts, separator);
-    const total = [...parts.values()].reduce((sum, count) => sum + count, 0);
-    return cells * 4 >= facts.distinct.size && parts.size * 2 <= total && longestOf(parts) <= 60;
+    return cells * 4 >= facts.distinct.size && parts.size * 2 <= countAll(parts) && measureLongest(parts) <= 60;
   };
   return ["|", ";"].find(isOne) ?? null;
 }
@@ -178,7 +183,11 @@ export function splitCell(text: string, separator: string): string[] {
   return parts.filter((part) => part !== "");
 }
 
-function longestOf(texts: ReadonlyMap<string, number>): number {
+function countAll(counts: ReadonlyMap<string, number>): number {
+  return [...counts.values()].reduce((sum, count) => sum + count, 0);
+}
+
+function measureLongest(texts: ReadonlyMap<string, number>): number {
   return Math.max(0, ...[...texts.keys()].map((text) => text.length));
 }
 
@@ -189,13 +198,16 @@ const MAX_FILTERED = 500;
 const SHORT = 120;
 
 function inferUses(
-  field: Pick<Inferred, "name" | "type" | "multiple">,
+  field: Pick<Inferred, "name" | "type" | "multiple" | "separator">,
   facts: Facts | undefined,
   { records }: Surroundings,
 ): Pick<Inferred, "filterable" | "sortable" | "searchable"> {
-  const { longest = 0, worded = 0, values = 0, distinct = new Map(), overflows = false } = facts ?? {};
+  const { longest = 0, worded = 0, values = 0, overflows = false } = facts ?? {};
+  const distinct = facts === undefined ? new Map<string, number>() : splitDistinct(facts, field.separator);
   const isFew =
-    !overflows && distinct.size <= MAX_FILTERED && (distinct.size * 2 <= values || field.type === "boolean");
+    !overflows &&
+    distinct.size <= MAX_FILTERED &&
+    (distinct.size * 2 <= countAll(distinct) || field.type === "boolean");
   const isTitle = /^(title|name|headline|label)$/.test(field.name);
   const isProse = field.type !== "text" || worded * 2 > values;
   return {

@@ -1,9 +1,12 @@
 /** Opens the files of a source: lists them in a fixed order, and reads them in pieces while progress is counted. */
+import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import fastGlob from "fast-glob";
 import { type Place, type ReadContext, SourceError } from "./record.ts";
+
+const NOT_UTF8 = "is not valid UTF-8: save it as UTF-8";
 
 /** A file of a source: its path on this disk, and its name for people. */
 export type SourceFile = { readonly path: string; readonly name: string };
@@ -46,6 +49,36 @@ export async function* readPieces(
   }
 }
 
+/** The text of a file in pieces, without a byte order mark. Throws SourceError with the line that is not UTF-8. */
+export async function* readTextPieces(file: SourceFile, context: Pick<ReadContext, "advance">): AsyncGenerator<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let line = 1;
+  for await (const piece of readPieces(file, context)) {
+    let text: string;
+    try {
+      text = decoder.decode(piece, { stream: true });
+    } catch {
+      throw new SourceError({ file: file.name, line: line + countSoundLines(piece) }, NOT_UTF8);
+    }
+    line += text.split("\n").length - 1;
+    yield text;
+  }
+}
+
+/** The number of lines before the first that is not UTF-8. */
+function countSoundLines(piece: Buffer): number {
+  let [count, start] = [0, 0];
+  for (
+    let end = piece.indexOf(0x0a);
+    end >= 0 && isUtf8(piece.subarray(start, end));
+    end = piece.indexOf(0x0a, start)
+  ) {
+    start = end + 1;
+    count += 1;
+  }
+  return count;
+}
+
 /** A file whole, as text without a byte order mark. Throws SourceError when it is not UTF-8. */
 export async function readWhole(file: SourceFile, { advance }: Pick<ReadContext, "advance">): Promise<string> {
   const bytes = await readFile(file.path);
@@ -83,6 +116,6 @@ function decodeUtf8(bytes: Buffer, place: Place): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new SourceError(place, "is not valid UTF-8: save it as UTF-8");
+    throw new SourceError(place, NOT_UTF8);
   }
 }

@@ -99,8 +99,19 @@ function readText(value: SourceValue, context: ValueContext): string {
   return typeof held === "string" ? held : JSON.stringify(held);
 }
 
-/** U+0000 and lone surrogates cannot be stored. */
-export function cleanText(text: string): string {
+/** An entry as a line of a bundle. U+0000 is left out and half a surrogate pair replaced, which cannot be stored. */
+export function writeJsonLine(entry: object): string {
+  return `${JSON.stringify(entry, (_, value) => cleanValue(value))}\n`;
+}
+
+function cleanValue(value: unknown): unknown {
+  if (typeof value === "string") return cleanText(value);
+  if (typeof value !== "object" || value === null || Object.keys(value).every((key) => cleanText(key) === key))
+    return value;
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [cleanText(key), one]));
+}
+
+function cleanText(text: string): string {
   return text.replaceAll("\u0000", "").replace(/\p{Cs}/gu, "\ufffd");
 }
 

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { CsvError, type Info, parse } from "csv-parse";
 import { takeColumns } from "../columns.ts";
 import { type Place, type ReadContext, SourceError, type SourceRecord, type SourceValue } from "../record.ts";
-import { listSources, readPieces, type SourceFile } from "../source.ts";
+import { listSources, readTextPieces, type SourceFile } from "../source.ts";
 
 export async function* readCsv(source: string, context: ReadContext): AsyncGenerator<SourceRecord> {
   const files = await listSources(source, ["*.csv", "*.tsv"], "a .csv or .tsv file, or a folder of them");
@@ -38,10 +38,10 @@ async function* readFile(file: SourceFile, context: ReadContext): AsyncGenerator
 
 /** The rows with the number of the line on which each ends. */
 async function* readRows(file: SourceFile, context: ReadContext): AsyncGenerator<Row> {
-  const pieces = readPieces(file, context);
+  const pieces = readTextPieces(file, context);
   const first = await pieces.next();
   if (first.done === true) return;
-  const delimiter = /\.tsv$/i.test(file.name) ? "\t" : findDelimiter(first.value.toString("utf8"));
+  const delimiter = /\.tsv$/i.test(file.name) ? "\t" : findDelimiter(first.value);
   const parser = parse({ bom: true, delimiter, info: true, relax_column_count: true, skip_empty_lines: true });
   const bytes = Readable.from(chain(first.value, pieces));
   bytes.on("error", (error) => parser.destroy(error));
@@ -56,7 +56,7 @@ async function* readRows(file: SourceFile, context: ReadContext): AsyncGenerator
   }
 }
 
-async function* chain(first: Buffer, others: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* chain(first: string, others: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
   yield* others;
 }
