@@ -142,6 +142,8 @@ describe("the layout", () => {
     ["negotiator", ["server/http/encode.ts"]],
     ["@streamparser/json", ["cli/convert/json-values.ts"]],
     ["csv-parse", ["cli/convert/formats/csv.ts"]],
+    ["micromark", ["cli/convert/markdown.ts"]],
+    ["smol-toml", ["cli/convert/formats/markdown.ts"]],
     ["sanitize-html", ["cli/convert/html.ts"]],
     ["d3-hierarchy", ["cli/studio/page/treemap.tsx"]],
     ["preact", ["content", "data", "main", "report", "table"].map((name) => `cli/studio/page/${name}.tsx`)],

@@ -20,7 +20,7 @@ import { findKeyField, indexKeys, type Keys, openKeyMaker } from "./keys.ts";
 import { type Media, mediaAddress, openMedia } from "./media.ts";
 import { makeId, makeLabel, makeSlug } from "./names.ts";
 import { nameCollections, type PlannedType, planTypes } from "./plan.ts";
-import type { SourceRecord } from "./record.ts";
+import type { Place, SourceRecord } from "./record.ts";
 import { measureSource } from "./source.ts";
 import { type Collection, spoolSource } from "./spool.ts";
 import { convertValue, type ValueContext, writeJsonLine } from "./values.ts";
@@ -64,12 +64,13 @@ export async function convertSource(
     for (const { name, read } of collections)
       keys.set(name, await indexKeys(read(), openKeyMaker(makers.get(name) ?? null)));
     const planned = planTypes(collections, keys, bundle);
+    const at: Current = { place: { file: source, line: null } };
     const media = openMedia([resolve(isFolder(source) ? source : dirname(source)), scratch]);
-    const context = openValues(format, app, { collections, keys, media, losses }, options);
+    const context = openValues(format, app, { collections, keys, media, losses, at }, options);
     const types: ConvertedType[] = [];
     for (const type of planned) {
       const makeKey = openKeyMaker(makers.get(type.collection.name) ?? null);
-      types.push(await writeEntries(type, join(scratch, "bundle"), { format, makeKey, context, losses }));
+      types.push(await writeEntries(type, join(scratch, "bundle"), { format, makeKey, context, losses, at }));
     }
     for (const { slug, definition, isKept } of planned)
       if (!isKept) await writeDefinition(join(scratch, "bundle", namePath(TYPES, slug)), definition);
@@ -114,7 +115,7 @@ async function readCollections(
   const items = read(source, {
     locale,
     scratch: unpacked,
-    lose: ({ place, what, why }) => addProblem(losses, place.file, place.line, `${what} ${why}`, why),
+    lose: ({ place, what, why }) => addProblem(losses, place.file, place.line, `${what}: ${why}`, why),
     advance: (bytes) => {
       done += bytes;
       // An archive that is read in two passes counts twice.
@@ -132,7 +133,14 @@ type Found = {
   readonly keys: ReadonlyMap<string, Keys>;
   readonly media: Media;
   readonly losses: Problems;
+  readonly at: Current;
 };
+
+/** A page of the source is an entry of its own rather than a file. */
+const PAGE = /\.(md|markdown|html?)$/i;
+
+/** The record that is being written. */
+type Current = { place: Place };
 
 function openValues(
   format: Format,
@@ -140,19 +148,22 @@ function openValues(
   found: Found,
   { sanitize, mediaBaseUrl }: ConvertOptions,
 ): ValueContext {
-  const { collections, keys, media, losses } = found;
+  const { collections, keys, media, losses, at } = found;
   const slugs = nameCollections(collections);
   const base = app.media_base_url ?? mediaBaseUrl ?? LOCAL_MEDIA;
   const findAddress = (folder: string) => (address: string) => {
     const path = media.find(folder, address);
-    return path === null ? null : mediaAddress(base, app.key, media.place(path, basename(path), null));
+    return path === null || PAGE.test(path)
+      ? null
+      : mediaAddress(base, app.key, media.place(path, basename(path), null));
   };
   return {
     cleanHtml: (html, folder) =>
       cleanHtml(html, {
         sanitize,
         findAddress: folder === null ? () => null : findAddress(folder),
-        onRemoved: (what) => addProblem(losses, "HTML", null, `${what} was removed: --unsafe-html keeps it`),
+        onRemoved: (what) =>
+          addProblem(losses, at.place.file, at.place.line, `HTML: ${what} was removed: --unsafe-html keeps it`),
       }),
     placeMedia: ({ path, name, address }) => media.place(path, name, address),
     findEntry: (target, collection, key) => {
@@ -174,6 +185,7 @@ type Writing = {
   readonly makeKey: (record: SourceRecord) => string;
   readonly context: ValueContext;
   readonly losses: Problems;
+  readonly at: Current;
 };
 
 /** Timestamp of entries whose source has none: a fixed one, so that converting again changes nothing. */
@@ -187,6 +199,7 @@ async function writeEntries(type: PlannedType, folder: string, writing: Writing)
   let lines: string[] = [];
   await outputFile(file, "");
   for await (const record of collection.read()) {
+    writing.at.place = record.place;
     const id = makeId(writing.format, collection.name, writing.makeKey(record));
     if (seen.has(id)) {
       const what = `is left out: an earlier record of ${collection.name} has the same key`;

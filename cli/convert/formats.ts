@@ -2,6 +2,7 @@
 import type { SourceReader } from "./record.ts";
 
 const READERS = {
+  markdown: async () => (await import("./formats/markdown.ts")).readMarkdown,
   csv: async () => (await import("./formats/csv.ts")).readCsv,
   json: async () => (await import("./formats/json.ts")).readJson,
   wordpress: async () => (await import("./formats/wordpress.ts")).readWordpress,

@@ -14,6 +14,8 @@ export type HtmlRules = {
 const ELEMENTS = [
   ...sanitizeHtml.defaults.allowedTags,
   ...["img", "picture", "source", "video", "audio", "track", "del", "ins", "details", "summary", "input"],
+  // Of older HTML, and harmless.
+  ...["acronym", "big", "center", "font", "strike", "tt"],
 ];
 const ATTRIBUTES = {
   ...sanitizeHtml.defaults.allowedAttributes,
@@ -45,7 +47,7 @@ export function cleanHtml(html: string, { sanitize, findAddress, onRemoved }: Ht
       allowedTags: false,
       allowedAttributes: false,
       allowVulnerableTags: true,
-      allowedSchemes: false,
+      allowedSchemesAppliedToAttributes: [],
       transformTags: { "*": lead },
     } as sanitizeHtml.IOptions);
   return sanitizeHtml(html, {

@@ -49,12 +49,20 @@ export function inferFields(facts: ReadonlyMap<string, Facts>, around: Surroundi
     const kind = inferKind(facts.get(source), declared, around);
     if (kind === null) return { source, why: "has no value in any record" };
     if (kind.type === "relation" && kind.target === null) return { source, why: "leads to no record of this source" };
-    const name = makeUnique(makeFieldName(source), taken, "_");
-    // Answers have the address of a file beside its name.
-    taken.add(name).add(`${name}_url`);
+    const name = nameField(source, kind.type, taken);
     const field = { source, name, label: declared?.label ?? makeLabel(source), ...kind };
     return { ...field, required: declared?.required === true, ...inferUses(field, facts.get(source), around) };
   });
+}
+
+/** Answers have the address of a file beside its name, which no other field may take. */
+function nameField(source: string, type: FieldType, taken: Set<string>): string {
+  const clashes = (name: string) => taken.has(name) || (type === "media" && taken.has(`${name}_url`));
+  const wanted = makeFieldName(source);
+  const name = clashes(wanted) ? makeUnique(`${wanted}_${type}`, taken, "_") : wanted;
+  taken.add(name);
+  if (type === "media") taken.add(`${name}_url`);
+  return name;
 }
 
 const PLAIN = { multiple: false, target: null, separator: null, dayFirst: false };

@@ -6,6 +6,9 @@ import { isFile } from "../../shared/files.ts";
 
 export const MEDIA_FOLDER = "media";
 
+/** Where sites keep what stands at their root. */
+const SITE_FOLDERS = ["", "static", "public"];
+
 export type Media = {
   /** The name of the file in the bundle. `path` is null for a file that the source lacks, which `address` tells apart. */
   readonly place: (path: string | null, name: string, address: string | null) => string;
@@ -41,7 +44,9 @@ export function openMedia(roots: readonly string[]): Media {
       const [plain = ""] = address.split(/[?#]/);
       if (plain === "" || /^([a-z][a-z0-9+.-]*:|\/\/)/i.test(address)) return null;
       const decoded = decodeOrKeep(plain);
-      const near = decoded.startsWith("/") ? roots.map((root) => join(root, decoded)) : [resolve(folder, decoded)];
+      const near = decoded.startsWith("/")
+        ? roots.flatMap((root) => SITE_FOLDERS.map((below) => join(root, below, decoded)))
+        : [resolve(folder, decoded)];
       return near.find((path) => roots.some((root) => isBelow(root, path)) && isFile(path)) ?? null;
     },
     copyAll: async (bundle) => {

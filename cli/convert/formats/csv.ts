@@ -23,8 +23,7 @@ async function* readFile(file: SourceFile, context: ReadContext): AsyncGenerator
       continue;
     }
     if (record.length !== header.length) {
-      const why = `has another number of cells than the header, which has ${header.length}`;
-      context.lose({ place, what: `a row of ${record.length}`, why });
+      context.lose({ place, what: `${record.length} cells`, why: `the header has ${header.length}` });
     }
     const fields = header.map((name, index): [string, SourceValue] => [
       name,
