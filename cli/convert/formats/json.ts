@@ -44,7 +44,7 @@ async function* readDocument(file: SourceFile, context: ReadContext): AsyncGener
   if (!(await isList(file))) yield* readMembers(parseWhole(await readWhole(file, context), place), file);
   else
     for await (const found of readJsonValues(file, ["$.*"], context))
-      yield { collection: nameFile(file), value: found.value, place, key: null };
+      yield { collection: nameFile(file), value: found.value, place: found.place, key: null };
 }
 
 async function isList(file: SourceFile): Promise<boolean> {
