@@ -4,19 +4,26 @@
  */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/errors.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { DONE, defineCommand } from "../command.ts";
+import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { type Bundle, readBundle, readEntries } from "../import/bundle.ts";
 import type { BundleApp, BundleType } from "../import/definition.ts";
 import {
+  maintainTables,
+  openPendingListMerger,
+  type PendingListMerger,
+  RAISE_PENDING_LIST_LIMIT,
+} from "../import/maintenance.ts";
+import { type MediaPlan, planMedia } from "../import/media.ts";
+import {
   addChanges,
   addProblem,
   type Changes,
-  describeProblem,
+  describeProblems,
   ImportProblems,
   type ImportReport,
+  type MediaChanges,
   type MissingTarget,
   NO_CHANGES,
   noProblems,
@@ -59,7 +66,7 @@ export const importCommand = defineCommand({
   },
 });
 
-type ImportSettings = Settings<CommonName | "prune" | "dryRun">;
+type ImportSettings = Settings<CommonName | "prune" | "dryRun" | "strict">;
 
 /** `told` is what else the report has with --json. */
 async function importFolder(
@@ -73,17 +80,20 @@ async function importFolder(
   const report = await withDatabase(settings, (database) => importBundle(database, folder, options)).finally(() =>
     progress?.stop(),
   );
-  const { app, types, fields, entries, missingTargets, warnings } = report;
+  const { app, types, fields, entries, media = null, missingTargets, warnings } = report;
+  const isRefused = settings.strict && hasWarnings(report);
+  const why = isRefused ? "nothing imported, because of --strict: " : "";
   const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
-  terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : ""}${changes}`);
+  const done = `${changes}${media === null ? "" : mediaText(media)}`;
+  terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : why}${done}`);
   for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
-  const next = settings.dryRun ? null : "precast build";
+  const next = settings.dryRun || isRefused ? null : "precast build";
   if (next !== null) terminal.say(`Next: run \`${next}\`.`);
   if (settings.json) {
-    const changed = { types, fields, entries, missing_targets: missingTargets, warnings };
+    const changed = { types, fields, entries, media, missing_targets: missingTargets, warnings };
     terminal.result("", { app, dry_run: settings.dryRun, ...changed, ...told, next });
   }
-  return DONE;
+  return isRefused ? DIFFERENT : DONE;
 }
 
 function missingText({ type, field, target }: MissingTarget): string {
@@ -94,11 +104,23 @@ function changesText({ created, updated, unchanged, deleted }: Changes): string 
   return `${created} created, ${updated} updated, ${unchanged} unchanged, ${deleted} deleted`;
 }
 
+function mediaText({ copied, unchanged, deleted }: MediaChanges): string {
+  return `; media ${copied} copied, ${unchanged} unchanged, ${deleted} deleted`;
+}
+
+function hasWarnings({ warnings, missingTargets }: Pick<ImportReport, "warnings" | "missingTargets">): boolean {
+  return warnings.length + missingTargets.length > 0;
+}
+
 export type ImportOptions = {
   /** Deletes what the app has and the bundle lacks. */
   readonly prune: boolean;
   /** Writes everything, then rolls it back. */
   readonly dryRun: boolean;
+  /** Imports nothing of a bundle that there is something to warn of. */
+  readonly strict?: boolean;
+  /** Where media are copied to; without it, none are. */
+  readonly dataDir?: string;
   /** Called after each batch of entries. `total` is the number of entries in the bundle. */
   readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
 };
@@ -112,23 +134,35 @@ const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries:
 /** Throws ImportProblems when the bundle is invalid; nothing of it is imported then. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
   const checked = await checkBundle(folder, options.prune);
+  const media = await planBundleMedia(checked, options);
+  const dryRun = options.dryRun || (options.strict === true && checked.warnings.length > 0);
   const merger = openPendingListMerger(database);
+  let isKept = false;
   const report = await database
     .transaction("write", async (session) => {
       await session.query(sql(`SELECT pg_advisory_xact_lock(${IMPORT_LOCK}, hashtext($1))::text`, [checked.app.key]));
       await session.execute(
         `SAVEPOINT before_import; ${RAISE_PENDING_LIST_LIMIT}; SELECT precast.raise_flag('importing')`,
       );
-      const report = await write(session, checked, merger, options);
+      const report = await write(session, checked, merger, { ...options, dryRun });
       // Checks the deferred constraints now: a dry run must report them too, and rolls back before they are checked.
       await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
-      if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
+      isKept = !dryRun && !(options.strict === true && hasWarnings(report));
+      if (isKept) await media?.copy();
+      else await session.execute("ROLLBACK TO SAVEPOINT before_import");
       return report;
     })
     .finally(merger.whenIdle);
+  if (isKept) media?.prune();
   const { created, updated, deleted } = report.entries;
-  if (!options.dryRun && created + updated + deleted > 0) await maintainTables(database);
-  return report;
+  if (isKept && created + updated + deleted > 0) await maintainTables(database);
+  return media === null ? report : { ...report, media: media.changes };
+}
+
+async function planBundleMedia({ bundle, app }: CheckedBundle, options: ImportOptions): Promise<MediaPlan | null> {
+  const { dataDir, prune } = options;
+  if (bundle.media === null || dataDir === undefined) return null;
+  return planMedia(bundle.media, dataDir, app.key, prune);
 }
 
 /** A valid bundle, with the number of its entries. */
@@ -150,7 +184,7 @@ async function checkBundle(folder: string, prune: boolean): Promise<CheckedBundl
     }
   }
   if (bundle.app === null || problems.listed.size > 0) throw new ImportProblems(problems);
-  return { bundle, app: bundle.app, total, warnings: [...warnings.listed.values()].map(describeProblem) };
+  return { bundle, app: bundle.app, total, warnings: describeProblems(warnings) };
 }
 
 async function write(
@@ -236,66 +270,4 @@ async function refuseClashes(session: Session, app: string, types: readonly Bund
 
 function refuse(problems: Problems): void {
   if (problems.listed.size > 0) throw new ImportProblems(problems);
-}
-
-// Updates the statistics and merges the pending lists of the indexes after an import. Otherwise the
-// embedded database would plan queries as if the entries did not exist, and each search would scan the pending lists.
-
-/**
- * Ignores a DatabaseFault, such as a lock timeout or a lost connection: the import is committed already, and the
- * autovacuum of PostgreSQL does the same work later.
- */
-async function maintainTables(database: Database): Promise<void> {
-  await database
-    .transaction("write", (session) =>
-      session.execute(
-        `${MERGE_PENDING_LISTS}; ANALYZE precast.entries, precast.entry_words, precast.terms, precast.value_counts`,
-      ),
-    )
-    .catch((error: unknown) => {
-      if (!(error instanceof DatabaseFault)) throw error;
-    });
-}
-
-// Merges the pending lists of the GIN indexes while an import writes. New rows wait in these lists until a session
-// merges them into the index, which is half as much work as writing them. A second connection does that in parallel.
-
-type PendingListMerger = {
-  /** To be called for each batch of rows that the import has written: starts a merge now and then, unless one runs. */
-  readonly batchWritten: () => void;
-  /** Resolves when no merge runs any more. */
-  readonly whenIdle: () => Promise<void>;
-};
-
-/** Merging several batches at once takes less time than merging each: a key that they share is looked up once. */
-const BATCHES_PER_MERGE = 8;
-/**
- * For the transaction that writes: raises the size at which a writer merges a pending list itself, so that the merger
- * does it before.
- */
-const RAISE_PENDING_LIST_LIMIT = "SET LOCAL gin_pending_list_limit = '32MB'; SET LOCAL work_mem = '64MB'";
-/** Merges the pending lists, in a separate transaction. Fails when it waits for a lock for more than a second. */
-const MERGE_PENDING_LISTS = "SET LOCAL lock_timeout = '1s'; SELECT precast.take_in_pending()";
-
-/** On the embedded database, which has only one connection, the merger does nothing. */
-function openPendingListMerger(database: Database): PendingListMerger {
-  if (database.kind === "embedded") return { batchWritten: () => {}, whenIdle: async () => {} };
-  let merging: Promise<unknown> | null = null;
-  let batches = 0;
-
-  async function merge(): Promise<void> {
-    // After a failure, the sessions that write merge the pending lists, as they do without an import.
-    await database.transaction("write", (session) => session.execute(MERGE_PENDING_LISTS)).catch(() => {});
-    merging = null;
-  }
-
-  return {
-    batchWritten: () => {
-      if (batches % BATCHES_PER_MERGE === 0) merging ??= merge();
-      batches += 1;
-    },
-    whenIdle: async () => {
-      await merging;
-    },
-  };
 }

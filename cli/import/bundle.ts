@@ -13,6 +13,8 @@ import {
   describeReadFailure,
   ENTRIES,
   findFile,
+  findMedia,
+  type MediaFiles,
   namePath,
   namesIn,
   refuseMisspelt,
@@ -29,6 +31,8 @@ export type Bundle = {
   readonly types: readonly BundleType[];
   /** What the entries of each file of entries are checked by, also of a type that is invalid or missing. */
   readonly known: ReadonlyMap<string, KnownFields>;
+  /** Null when the bundle has no folder of media. */
+  readonly media: MediaFiles | null;
 };
 
 const PRUNE_WITHOUT_TYPES =
@@ -72,7 +76,9 @@ export async function readBundle(
     const fault = `belongs to no content type: ${namePath(TYPES, slug)} is missing`;
     addProblem(problems, namePath(ENTRIES, slug), null, fault);
   }
-  return { folder, app, types, known: new Map(withEntries.map((slug) => [slug, fields.get(slug) ?? NOTHING_KNOWN])) };
+  const media = await findMedia(folder, problems);
+  const known = new Map(withEntries.map((slug) => [slug, fields.get(slug) ?? NOTHING_KNOWN]));
+  return { folder, app, types, known, media };
 }
 
 /** Names of devices: Windows can hold no file or folder of these names, with or without an ending. */
@@ -93,10 +99,10 @@ function warnOfNames({ slug, fields }: BundleType, file: string, warnings: Probl
 
 /**
  * Yields the valid entries of one type in batches. Adds to `seen` their ids and the numbers of their lines, and warns of
- * numbers that filters and sorts do not tell from others.
+ * numbers that filters and sorts do not tell from others, and of media that the bundle lacks.
  */
 export async function* readEntries(
-  { folder, known }: Bundle,
+  { folder, known, media }: Bundle,
   slug: string,
   seen: Map<string, number>,
   problems: Problems,
@@ -115,6 +121,10 @@ export async function* readEntries(
     if (warnings !== null)
       for (const { field, text } of findInexact(result.entry, fields))
         addProblem(warnings, file, line.number, text, field);
+    if (warnings !== null && media !== null)
+      for (const { field, name } of result.entry.media)
+        if (!media.has(name))
+          addProblem(warnings, file, line.number, `field ${quote(field)} names ${quote(name)}, which media/ lacks`);
     seen.set(result.entry.id, line.number);
     batch.push(result.entry);
     length += result.entry.text.length;

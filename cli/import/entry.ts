@@ -15,6 +15,8 @@ export type Entry = {
   readonly published_at: string | null;
   readonly created_at: string;
   readonly updated_at: string;
+  /** The files that its media fields name. */
+  readonly media: readonly { readonly field: string; readonly name: string }[];
 };
 
 /** A valid entry, or all faults of its line. */
@@ -27,6 +29,8 @@ export type KnownFields = {
   /** The names of all fields; null when the bundle does not tell them all, so that any name may be right. */
   readonly names: ReadonlySet<string> | null;
   readonly hasNumbers: boolean;
+  /** Names of the media fields. */
+  readonly media: readonly string[];
 };
 
 /** `names` are those of the fields, unless there are more fields than these, or unknown ones. */
@@ -35,7 +39,8 @@ export function knowFields(
   names: KnownFields["names"] = new Set(fields.map(({ name }) => name)),
 ): KnownFields {
   const checked = new Map(fields.map((field) => [field.name, field]));
-  return { checked, names, hasNumbers: fields.some(({ type }) => type === "number") };
+  const media = fields.filter(({ type }) => type === "media").map(({ name }) => name);
+  return { checked, names, hasNumbers: fields.some(({ type }) => type === "number"), media };
 }
 
 export const NOTHING_KNOWN = knowFields([], null);
@@ -65,7 +70,7 @@ export function readEntry(text: string, fields: KnownFields): EntryOrFaults {
     ...storageFaults(text),
     ...repeated,
   ];
-  return faults.length > 0 ? { faults } : { entry: makeEntry(text, line, timestamps) };
+  return faults.length > 0 ? { faults } : { entry: makeEntry(text, line, timestamps, fields) };
 }
 
 /** The timestamps of a line in canonical form, null where the line has none that can be read. */
@@ -75,10 +80,26 @@ type Timestamps = {
   readonly updated_at: string | null;
 };
 
-function makeEntry(text: string, line: ReadonlyMap<string, unknown>, timestamps: Timestamps): Entry {
+function makeEntry(
+  text: string,
+  line: ReadonlyMap<string, unknown>,
+  timestamps: Timestamps,
+  { media: names }: KnownFields,
+): Entry {
   const { published_at, created_at, updated_at } = timestamps;
   const id = String(line.get("id")).toLowerCase();
-  return { text, id, published_at, created_at: created_at ?? "", updated_at: updated_at ?? "" };
+  const media = findNamedMedia(line.get("data") as Readonly<Record<string, unknown>>, names);
+  return { text, id, published_at, created_at: created_at ?? "", updated_at: updated_at ?? "", media };
+}
+
+/** Exports write an empty name for "no file". */
+function findNamedMedia(data: Readonly<Record<string, unknown>>, fields: readonly string[]): Entry["media"] {
+  return fields.flatMap((field) =>
+    [data[field] ?? []]
+      .flat()
+      .filter((name): name is string => typeof name === "string" && name !== "")
+      .map((name) => ({ field, name })),
+  );
 }
 
 function canonicalTimestamp(value: unknown): string | null {

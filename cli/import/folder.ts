@@ -7,13 +7,15 @@ import { lstat, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { TYPE_SLUG } from "../../shared/api/catalog.ts";
 import { findNames } from "../../shared/files.ts";
+import { isMediaName } from "../../shared/media.ts";
 import { A_SLUG } from "./definition.ts";
 import { addProblem, type Problems } from "./report.ts";
 
 export const APP = "app.json";
 export const TYPES = { folder: "content_types", ending: ".json" };
 export const ENTRIES = { folder: "entries", ending: ".ndjson" };
-const PARTS = [APP, TYPES.folder, ENTRIES.folder];
+const MEDIA = "media";
+const PARTS = [APP, TYPES.folder, ENTRIES.folder, MEDIA];
 
 const A_BUNDLE = `a bundle is a folder with ${APP}, content_types/<slug>.json and entries/<slug>.ndjson`;
 
@@ -81,6 +83,23 @@ export async function namesIn(folder: string, kind: typeof TYPES, problems: Prob
   const hasSlug = (file: string) => file.endsWith(kind.ending) && TYPE_SLUG.test(slugIn(file));
   for (const file of files.filter((name) => !hasSlug(name))) addProblem(problems, `${kind.folder}/${file}`, null, rule);
   return files.filter((file) => file.endsWith(kind.ending)).map(slugIn);
+}
+
+/** Where each file is, by its name, sorted. */
+export type MediaFiles = ReadonlyMap<string, string>;
+
+/** The files in the folder of media; null when the bundle has none, and its media are elsewhere. */
+export async function findMedia(folder: string, problems: Problems): Promise<MediaFiles | null> {
+  const names = await listFolder(folder, MEDIA, problems);
+  if (names === null) return null;
+  const files = new Map<string, string>();
+  for (const name of names) {
+    const part = `${MEDIA}/${name}`;
+    if (!isMediaName(name)) addProblem(problems, part, null, "must have a name without \\ and control characters");
+    const path = await findFile(folder, part, problems);
+    if (path !== null) files.set(name, path);
+  }
+  return files;
 }
 
 /** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */

@@ -62,6 +62,10 @@ export function describeProblem({ file, line, message, places, count }: Problem)
   return `${text} (${where}: ${places.join(", ")}${count > places.length ? ", …" : ""})`;
 }
 
+export function describeProblems({ listed, others }: Problems): string[] {
+  return [...listed.values()].map(describeProblem).concat(others > 0 ? `and ${others} more` : []);
+}
+
 /** Thrown for an invalid bundle. Nothing of the bundle is imported. */
 export class ImportProblems extends Error {
   readonly problems: readonly Problem[];
@@ -69,12 +73,7 @@ export class ImportProblems extends Error {
   readonly more: number;
 
   constructor({ listed, others }: Problems) {
-    super(
-      [...listed.values()]
-        .map(describeProblem)
-        .concat(others > 0 ? `and ${others} more` : [])
-        .join("\n"),
-    );
+    super(describeProblems({ listed, others }).join("\n"));
     this.name = "ImportProblems";
     this.problems = [...listed.values()];
     this.more = others;
@@ -106,6 +105,9 @@ export type Changes = {
   readonly deleted: number;
 };
 
+/** Files in the data directory. */
+export type MediaChanges = { readonly copied: number; readonly unchanged: number; readonly deleted: number };
+
 /**
  * A relation whose target is no content type of its app: `populate` shows nothing of it. It is allowed, because a CMS may
  * add the target later, but most are misspelt. Slugs of the type and of its target, and the name of the relation.
@@ -122,6 +124,8 @@ export type ImportReport = {
   readonly missingTargets: readonly MissingTarget[];
   /** What is allowed, but has effects that few expect. */
   readonly warnings: readonly string[];
+  /** Only of a bundle with a folder of media. */
+  readonly media?: MediaChanges;
 };
 
 export const NO_CHANGES: Changes = { created: 0, updated: 0, unchanged: 0, deleted: 0 };

@@ -88,7 +88,11 @@ export const CHOOSING = {
   plan: setting("--plan", "print the steps of the query's plan", () => flag()),
   oneApp: setting("--app <key>", "only for this app", () => optional(appKey())),
   prune: setting("--prune", "delete what the bundle no longer contains", () => flag()),
-  strict: setting("--strict", "exit with 2 when something cannot be carried over, or is missing", () => flag()),
+  strict: setting(
+    "--strict",
+    "exit with 2 when something cannot be carried over, or is missing; nothing is imported then",
+    () => flag(),
+  ),
   dryRun: setting("--dry-run", "report what would change without changing anything", () => flag()),
   full: setting("--full", "recompute every answer", () => flag()),
   maxSize: setting(

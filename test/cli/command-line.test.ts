@@ -288,7 +288,7 @@ const CHECKED: Bad[] = [
 ];
 const FLAGS: [command: string, variables: string[]][] = [
   ["status", ["PRECAST_JSON", "PRECAST_QUIET", "PRECAST_DEBUG"]],
-  ["import x", ["PRECAST_PRUNE", "PRECAST_DRY_RUN"]],
+  ["import x", ["PRECAST_PRUNE", "PRECAST_DRY_RUN", "PRECAST_STRICT"]],
   ["build", ["PRECAST_DRY_RUN", "PRECAST_FULL"]],
   ["serve", ["PRECAST_WATCH"]],
   ["doctor", ["PRECAST_FIX"]],
