@@ -1,5 +1,5 @@
 /** Defines a command: plain data that program.ts passes to commander, and the function that runs the command. */
-import type { CommonName, SettingName, Settings } from "../shared/config.ts";
+import type { CommonName, Given, SettingName, Settings } from "../shared/config.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Exit codes. DIFFERENT also means that there is advice. */
@@ -17,6 +17,11 @@ export type Context = {
    * (main.ts).
    */
   readonly beforeKilled?: (cleanUp: () => void) => () => void;
+  /** For commands that tell of settings and their places. */
+  readonly given: Given & {
+    /** The names of the variables that `.env` adds to the environment. */
+    readonly dotenv: readonly string[];
+  };
 };
 
 export type Command = {

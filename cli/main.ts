@@ -5,13 +5,16 @@
  * imports, and when more is asked for than the version.
  */
 
+import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import PACKAGE from "../package.json" with { type: "json" };
+import type { Configuration } from "./configuration.ts";
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 const { argv, env, stdout, stderr } = process;
 const [, , ...args] = argv;
 const [asked] = args;
+const CONFIGURATION = [".env", ...["json", "ts", "mjs", "js"].map((ending) => `precast.config.${ending}`)];
 const STOP_SIGNALS = ["SIGTERM", "SIGINT"] as const;
 
 if (major > 20 || (major === 20 && minor >= 19)) {
@@ -82,7 +85,10 @@ async function runProgram(): Promise<number> {
   if (args.includes("--debug") || env.PRECAST_DEBUG) process.setSourceMapsEnabled(true);
   try {
     const { runCommandLine } = await import("./program.ts");
-    return await runCommandLine(args, { env, now: () => new Date(), stopped, beforeKilled, stdout, stderr });
+    return await runCommandLine(args, {
+      ...{ env, now: () => new Date(), stopped, beforeKilled, stdout, stderr },
+      readConfiguration,
+    });
   } catch (error) {
     // The program describes its errors itself, but not that its own files cannot be opened.
     if ((error as NodeJS.ErrnoException).code !== "EMFILE") throw error;
@@ -91,6 +97,15 @@ async function runProgram(): Promise<number> {
     );
     return 1;
   }
+}
+
+/** The variables of `.env` join those of the process, where the client of PostgreSQL looks for its own (PGPASSWORD). */
+async function readConfiguration(): Promise<Configuration | null> {
+  const names = CONFIGURATION.filter((name) => existsSync(name));
+  if (names.length === 0) return null;
+  const configuration = await (await import("./configuration.ts")).readConfiguration(names, env);
+  Object.assign(env, configuration.variables);
+  return configuration;
 }
 
 /** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */

@@ -1,15 +1,16 @@
 /** The program: finds the command that the arguments name, reads its settings, and runs it. */
 import { CommanderError, Option, Command as Program } from "commander";
 import PACKAGE from "../package.json" with { type: "json" };
-import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
+import { COMMON_NAMES, type CommonName, isGiven, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/common.ts";
 import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
+import type { Configuration } from "./configuration.ts";
 import { refuseUnmeantDatabase } from "./database.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
 import { secretsIn, secretsText, withoutPasswords, withoutSecrets } from "./secrets.ts";
-import { DEFAULT_WIDTH, openTerminal } from "./terminal.ts";
+import { DEFAULT_WIDTH, openTerminal, type Terminal } from "./terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -31,10 +32,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   report: async () => (await import("./commands/report.ts")).reportCommand,
   mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
+  config: async () => (await import("./commands/config.ts")).configCommand,
 };
 
-type Surroundings = Omit<Context, "terminal"> & {
+type Surroundings = Omit<Context, "terminal" | "given"> & {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads the files in the current folder that hold settings. Null where there are none. */
+  readonly readConfiguration: () => Promise<Configuration | null>;
   readonly stdout: Stream;
   readonly stderr: Stream;
 };
@@ -81,29 +85,38 @@ function parseCommandLine(
 }
 
 async function runCommand({ command, flags, args }: Asked, surroundings: Surroundings): Promise<number> {
-  const { env, stdout, stderr, ...context } = surroundings;
+  const { env: own, stdout, stderr, readConfiguration, ...context } = surroundings;
   const names = settingNames(command);
   let debug = flags.debug === true;
   let secrets: readonly string[] = [];
   try {
-    const settings = readSettings(names, flags, env);
+    const { file = null, variables = {} } = (await readConfiguration()) ?? {};
+    const given = { flags, env: { ...own, ...variables }, file, dotenv: Object.keys(variables) };
+    const { env } = given;
+    const settings = readSettings(names, flags, env, file);
     debug = settings.debug;
     secrets = secretsIn(names, settings);
     const isUnused =
       command.database === "unused" || (command.database === "unused with an argument" && args[0] !== "");
     if (!isUnused) {
-      const isAsked = flags.dataDir !== undefined || Boolean(env.PRECAST_DATA_DIR);
+      const isAsked = isGiven("dataDir", given);
       refuseUnmeantDatabase(settings, { creates: command.database === "created", isAsked, isRunner: Boolean(env.CI) });
     }
     const plain = Boolean(env.CI || env.NO_COLOR);
     const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
-    return await command.run({ terminal, ...context }, settings as never, ...args);
+    if (debug) tellFiles(terminal, given);
+    return await command.run({ terminal, given, ...context }, settings as never, ...args);
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);
     stderr.write(`${withoutPasswords(withoutSecrets(text, secrets))}\n`);
     return FAILED;
   }
+}
+
+function tellFiles({ warn }: Terminal, { file, dotenv }: Context["given"]): void {
+  if (file !== null) warn(`Settings are read from ${file.name}: ${Object.keys(file.values).join(", ")}.`);
+  if (dotenv.length > 0) warn(`Variables are read from .env: ${dotenv.join(", ")}.`);
 }
 
 function settingNames(command: Command): (SettingName | CommonName)[] {

@@ -26,7 +26,7 @@ export function secretsIn(names: readonly SettingName[], settings: Readonly<Reco
 
 /** Replaces the passwords in addresses. Whoever mistypes an option sees it again in the message. */
 export function withoutPasswords(text: string): string {
-  return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@");
+  return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@").replace(/([?&](?:ssl)?password=)[^\s&]+/g, "$1…");
 }
 
 export function withoutSecrets(text: string, secrets: readonly string[]): string {

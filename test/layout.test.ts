@@ -20,7 +20,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/studio\//],
   [/^cli\/(commands|serve)\//],
-  [/^cli\/(program|main)\.ts$/],
+  [/^cli\/(configuration|program|main)\.ts$/],
 ];
 
 type Import = { readonly from: string; readonly to: string };

@@ -56,6 +56,7 @@ function openProgram(databaseUrl: string, folder: string): Program {
       env: {},
       now: () => new Date(),
       stopped: () => stopped,
+      readConfiguration: async () => null,
       stdout: { write: onText },
       stderr: process.stderr,
     });

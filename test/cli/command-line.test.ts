@@ -46,9 +46,11 @@ const COMMANDS = [
   "report",
   "mcp",
   "usage",
+  "config",
 ];
-/** `deploy` and `edge` read only the tree, `mcp` only the API, and `convert` only files. */
-const WITH_DATABASE = COMMANDS.filter((command) => !["convert", "deploy", "edge", "mcp"].includes(command));
+/** `deploy` and `edge` read only the tree, `mcp` only the API, `convert` only files, and `config` only settings. */
+const WITHOUT_DATABASE = ["convert", "deploy", "edge", "mcp", "config"];
+const WITH_DATABASE = COMMANDS.filter((command) => !WITHOUT_DATABASE.includes(command));
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
@@ -127,6 +129,7 @@ const OWN: Record<string, string[]> = {
   report: ["--html", "--app", "--since", "--until", "--plan"],
   mcp: ["--url", "--app", "--budget"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
+  config: [],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
 const STACK = /\n\s+at .*:\d+/;

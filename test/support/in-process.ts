@@ -2,11 +2,12 @@
  * Prepares what a test of a command needs: content in its database, a tree in its folder. It calls the program's own
  * code in the test's process, because starting the program takes longer than the work itself.
  */
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { buildTree } from "../../cli/builder/build.ts";
 import type { Command } from "../../cli/command.ts";
 import { importBundle } from "../../cli/commands/import.ts";
+import { readConfiguration } from "../../cli/configuration.ts";
 import { withDatabase } from "../../cli/database.ts";
 import { runCommandLine } from "../../cli/program.ts";
 import { openTerminal } from "../../cli/terminal.ts";
@@ -47,7 +48,9 @@ async function runIn({ folder, env, columns }: CommandContext, args: readonly st
   process.chdir(folder);
   try {
     const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
-    const code = await runCommandLine(args, { env, now: () => new Date(), stopped: never, ...streams });
+    const files = () => readConfiguration(readdirSync("."), env);
+    const rest = { now: () => new Date(), stopped: never, readConfiguration: files };
+    const code = await runCommandLine(args, { env, ...rest, ...streams });
     return { code, ...written };
   } finally {
     process.chdir(before);
@@ -72,7 +75,8 @@ export async function jsonInProcess<T>(
   const stdout = { write: (text: string) => (printed += text) };
   const terminal = await openTerminal({ stdout, stderr: stdout, json: true, quiet: false, plain: true });
   const settings = settingsOf(context, [...command.settings, ...COMMON_NAMES], flags);
-  await command.run({ terminal, now: () => new Date(), stopped: never }, settings as never, argument);
+  const given = { flags, env: context.env, file: null, dotenv: [] };
+  await command.run({ terminal, given, now: () => new Date(), stopped: never }, settings as never, argument);
   return JSON.parse(printed.replaceAll(`${context.folder}/`, ""));
 }
 
