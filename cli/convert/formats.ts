@@ -6,6 +6,7 @@ const READERS = {
   csv: async () => (await import("./formats/csv.ts")).readCsv,
   json: async () => (await import("./formats/json.ts")).readJson,
   wordpress: async () => (await import("./formats/wordpress.ts")).readWordpress,
+  contentful: async () => (await import("./formats/contentful.ts")).readContentful,
 } as const satisfies Record<string, () => Promise<SourceReader>>;
 
 export type Format = keyof typeof READERS;

@@ -1,6 +1,6 @@
 /** Renders Contentful's long texts as HTML: rich text with its own renderer, Markdown with a common one. */
 import { documentToHtmlString, type Options } from "@contentful/rich-text-html-renderer";
-import { marked } from "marked";
+import { renderMarkdown as renderText } from "../markdown.ts";
 
 export type Asset = {
   readonly address: string;
@@ -59,7 +59,7 @@ export function renderRichText(
 
 /** Addresses without a scheme are those of Contentful's images. */
 export function renderMarkdown(text: string): string {
-  return (marked.parse(text, { async: false }) as string).replace(/\b(src|href)="\/\//g, '$1="https://');
+  return renderText(text).replace(/\b(src|href)="\/\//g, '$1="https://');
 }
 
 function renderAsset({ address, source, isImage, name, text }: Asset): string {
