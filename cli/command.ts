@@ -29,7 +29,7 @@ export type Command = {
   readonly describes: string;
   /**
    * In the notation of commander: `<folder>` is required, `[target]` is optional and empty when it is left out. Several
-   * stand one after the other: `<format> <source>`. Null for a command that takes no argument.
+   * stand one after the other: `<format> <source>`. The last may stand for any number: `[table...]`. Null for a command that takes no argument.
    */
   readonly argument: string | null;
   readonly settings: readonly SettingName[];

@@ -31,6 +31,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   openapi: async () => (await import("./commands/openapi.ts")).openapiCommand,
   report: async () => (await import("./commands/report.ts")).reportCommand,
   mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
+  adopt: async () => (await import("./commands/adopt.ts")).adoptCommand,
+  sync: async () => (await import("./commands/sync.ts")).syncCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
 };
@@ -61,7 +63,7 @@ async function loadCommands(asked: string | undefined): Promise<Command[]> {
 type Asked = {
   readonly command: Command;
   readonly flags: Readonly<Record<string, unknown>>;
-  /** One for each that the command declares; empty where it was left out. */
+  /** One for each that the command declares, empty where it was left out; the last may be any number of them. */
   readonly args: readonly [string, ...string[]];
 };
 
@@ -152,7 +154,9 @@ function defineProgram(
     const details = command.details?.() ?? "";
     sub.addHelpText("after", `${details}${secretsText(names)}${examplesText(command.examples)}`);
     sub.action((...given: unknown[]) => {
-      const [first = "", ...others] = sub.registeredArguments.map((_, index) => String(given[index] ?? ""));
+      const [first = "", ...others] = sub.registeredArguments.flatMap(({ variadic }, index) =>
+        variadic ? ((given[index] ?? []) as string[]) : [String(given[index] ?? "")],
+      );
       onFound({ command, flags: sub.opts(), args: [first, ...others] });
     });
   }

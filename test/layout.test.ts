@@ -154,6 +154,7 @@ describe("the layout", () => {
     [
       "zod",
       [
+        "cli/adopt/map.ts",
         ...["changes", "history", "remote"].map((name) => `cli/builder/${name}.ts`),
         ...["lease", "manifest", "purge"].map((name) => `cli/deploy/${name}.ts`),
         "cli/explain/query-plan.ts",

@@ -96,11 +96,11 @@ async function importFolder(
   return isRefused ? DIFFERENT : DONE;
 }
 
-function missingText({ type, field, target }: MissingTarget): string {
+export function missingText({ type, field, target }: MissingTarget): string {
   return `content_types/${type}.json: the target of "${field}" is "${target}", which is no content type of this app. Until it is one, populate shows nothing of it.`;
 }
 
-function changesText({ created, updated, unchanged, deleted }: Changes): string {
+export function changesText({ created, updated, unchanged, deleted }: Changes): string {
   return `${created} created, ${updated} updated, ${unchanged} unchanged, ${deleted} deleted`;
 }
 

@@ -37,9 +37,10 @@ export type Database = Omit<Session, "query"> & {
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
   /**
    * Listens for changes of content. Calls `onChange` when one was committed, or may have been while no connection
-   * listened. Once the promise resolves, no change is missed; it resolves to a function that ends the listening.
+   * listened. Once the promise resolves, no change is missed; it resolves to a function that ends the listening. A
+   * PostgreSQL may be listened to for other announcements, on a channel of another name.
    */
-  readonly listen: (onChange: () => void) => Promise<() => Promise<void>>;
+  readonly listen: (onChange: () => void, channel?: string) => Promise<() => Promise<void>>;
   readonly close: () => Promise<void>;
 };
 

@@ -211,6 +211,52 @@ export const STUDIO = {
   ),
 } as const;
 
+export const PRESETS = ["directus", "strapi", "payload", "none"] as const;
+export type PresetName = (typeof PRESETS)[number];
+
+/** Settings of `precast adopt` and `precast sync`. */
+export const ADOPTING = {
+  source: setting(
+    "--from <url>",
+    "address of the PostgreSQL database that has your tables; by default that of the mapping, or --database-url",
+    () => optional(postgresUrl()),
+    "PRECAST_SOURCE_URL",
+  ),
+  map: setting("--map <file>", "the mapping, precast.map.json by default", () => file().default("precast.map.json")),
+  adoptedApp: setting(
+    "--app <key>",
+    "key of the app, by default the name of the database that has the tables",
+    () => optional(appKey()),
+    "PRECAST_APP",
+  ),
+  preset: setting(
+    "--preset <name>",
+    `whose tables these are: ${PRESETS.join(", ")}; by default, the tables themselves tell`,
+    () => optional(z.enum(PRESETS, `must be one of ${PRESETS.join(", ")}`)),
+  ),
+  overwrite: setting("--overwrite", "replace a mapping that is there already", () => flag()),
+  pruneTypes: setting(
+    "--prune",
+    "delete the app's content types that the mapping lacks",
+    () => flag(),
+    "PRECAST_PRUNE",
+  ),
+  keepSyncing: setting(
+    "--watch",
+    "go on bringing what differs, as soon as it is announced or noticed",
+    () => flag(),
+    "PRECAST_KEEP_SYNCING",
+  ),
+  every: setting("--every <seconds>", "how often to look for changes that nobody announces, 10 by default", () =>
+    integer(1, 86_400).default(10),
+  ),
+  triggers: setting(
+    "--triggers <what>",
+    "print, install or remove the triggers by which your tables announce each commit, and do nothing else",
+    () => optional(z.enum(["print", "install", "remove"], "must be print, install or remove")),
+  ),
+} as const;
+
 /** Settings of `precast mcp`. */
 export const MCP = {
   apiUrl: setting(

@@ -45,11 +45,16 @@ const COMMANDS = [
   "openapi",
   "report",
   "mcp",
+  "adopt",
+  "sync",
   "usage",
   "config",
 ];
-/** `deploy` and `edge` read only the tree, `mcp` only the API, `convert` only files, and `config` only settings. */
-const WITHOUT_DATABASE = ["convert", "deploy", "edge", "mcp", "config"];
+/**
+ * `deploy` and `edge` read only the tree, `mcp` only the API, `convert` only files, and `config` only settings; `adopt`
+ * reads another database, and `sync` a mapping first.
+ */
+const WITHOUT_DATABASE = ["convert", "deploy", "edge", "mcp", "config", "adopt", "sync"];
 const WITH_DATABASE = COMMANDS.filter((command) => !WITHOUT_DATABASE.includes(command));
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
@@ -128,6 +133,8 @@ const OWN: Record<string, string[]> = {
   openapi: ["--app", "--write", "--check"],
   report: ["--html", "--app", "--since", "--until", "--plan"],
   mcp: ["--url", "--app", "--budget"],
+  adopt: ["--from", "--map", "--app", "--preset", "--overwrite"],
+  sync: ["--from", "--map", "--dry-run", "--prune", "--watch", "--every", "--triggers"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
   config: [],
 };

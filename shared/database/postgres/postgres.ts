@@ -34,11 +34,11 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     },
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
-    listen: (onChange) => {
+    listen: (onChange, channel = CHANNEL) => {
       // Classified before the connection is given back: a silent one must not be lent again.
       const announce = (text: string) =>
-        lend((client) => withFaults(() => runQuick(client, `NOTIFY ${CHANNEL}, '${text}'`)));
-      return keepListening(() => openListening(url, onChange, announce), onChange);
+        lend((client) => withFaults(() => runQuick(client, `NOTIFY ${channel}, '${text}'`)));
+      return keepListening(() => openListening(url, channel, onChange, announce), onChange);
     },
     probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
     renewConnections,
@@ -81,6 +81,7 @@ const HEARTBEAT_TIMEOUT = 3_000;
  */
 async function openListening(
   url: string,
+  channel: string,
   onChange: () => void,
   announce: (text: string) => Promise<void>,
 ): Promise<Listening> {
@@ -101,7 +102,7 @@ async function openListening(
   try {
     await withConnectFaults(() => client.connect());
     await withFaults(() => client.query(NO_LIMITS));
-    await withFaults(() => client.query(`LISTEN ${CHANNEL}`));
+    await withFaults(() => client.query(`LISTEN ${channel}`));
     await expectToHear(client, announce);
   } catch (error) {
     close();
