@@ -17,6 +17,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   import: async () => (await import("./commands/import.ts")).importCommand,
   convert: async () => (await import("./commands/convert.ts")).convertCommand,
+  export: async () => (await import("./commands/export.ts")).exportCommand,
+  copy: async () => (await import("./commands/copy.ts")).copyCommand,
   build: async () => (await import("./commands/build.ts")).buildCommand,
   watch: async () => (await import("./commands/watch.ts")).watchCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,

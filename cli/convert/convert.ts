@@ -10,6 +10,7 @@ import { move, outputFile, remove } from "fs-extra/esm";
 import { APP_KEY, LOCAL_MEDIA } from "../../shared/api/catalog.ts";
 import { ConfigError } from "../../shared/config.ts";
 import { filesIn, isFile, isFolder } from "../../shared/files.ts";
+import { writeDefinition } from "../export/bundle.ts";
 import { type BundleApp, readApp } from "../import/definition.ts";
 import { APP, ENTRIES, namePath, TYPES } from "../import/folder.ts";
 import { addProblem, noProblems, type Problems } from "../import/report.ts";
@@ -249,10 +250,4 @@ function writeLine(id: string, record: SourceRecord, { fields }: PlannedType, { 
 async function publishBundle(made: string, bundle: string, app: BundleApp): Promise<void> {
   if (!isFile(join(bundle, APP))) await writeDefinition(join(made, APP), app);
   for await (const name of filesIn(made)) await move(join(made, name), join(bundle, name), { overwrite: true });
-}
-
-/** As a person would write it: without what is null. */
-async function writeDefinition(file: string, definition: object): Promise<void> {
-  const told = Object.entries(definition).filter(([, value]) => value !== null);
-  await outputFile(file, `${JSON.stringify(Object.fromEntries(told), null, 2)}\n`);
 }

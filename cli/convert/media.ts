@@ -3,8 +3,7 @@ import { createHash } from "node:crypto";
 import { basename, extname, isAbsolute, join, relative, resolve } from "node:path";
 import { copy } from "fs-extra/esm";
 import { isFile } from "../../shared/files.ts";
-
-export const MEDIA_FOLDER = "media";
+import { MEDIA } from "../import/folder.ts";
 
 /** Where sites keep what stands at their root. */
 const SITE_FOLDERS = ["", "static", "public"];
@@ -51,7 +50,7 @@ export function openMedia(roots: readonly string[]): Media {
     },
     copyAll: async (bundle) => {
       for (const [name, path] of paths)
-        await copy(path, join(bundle, MEDIA_FOLDER, name), { preserveTimestamps: true, dereference: false });
+        await copy(path, join(bundle, MEDIA, name), { preserveTimestamps: true, dereference: false });
       return paths.size;
     },
   };

@@ -14,7 +14,7 @@ import { addProblem, type Problems } from "./report.ts";
 export const APP = "app.json";
 export const TYPES = { folder: "content_types", ending: ".json" };
 export const ENTRIES = { folder: "entries", ending: ".ndjson" };
-const MEDIA = "media";
+export const MEDIA = "media";
 const PARTS = [APP, TYPES.folder, ENTRIES.folder, MEDIA];
 
 const A_BUNDLE = `a bundle is a folder with ${APP}, content_types/<slug>.json and entries/<slug>.ndjson`;

@@ -87,6 +87,7 @@ export const CHOOSING = {
   sql: setting("--sql", "print the SQL of the answer, and its values", () => flag()),
   plan: setting("--plan", "print the steps of the query's plan", () => flag()),
   oneApp: setting("--app <key>", "only for this app", () => optional(appKey())),
+  types: setting("--type <slug...>", "only these content types", () => optional(several(/[\s,]+/, z.string()))),
   prune: setting("--prune", "delete what the bundle no longer contains", () => flag()),
   strict: setting(
     "--strict",

@@ -31,6 +31,8 @@ const COMMANDS = [
   "migrate",
   "import",
   "convert",
+  "export",
+  "copy",
   "build",
   "watch",
   "serve",
@@ -60,6 +62,8 @@ const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url",
 const OWN: Record<string, string[]> = {
   migrate: [],
   import: ["--prune", "--dry-run", "--from", "--app", "--locale", "--unsafe-html", "--strict"],
+  export: ["--app"],
+  copy: ["--type", "--prune", "--dry-run"],
   convert: ["--app", "--locale", "--unsafe-html", "--strict"],
   build: [
     "--app",
