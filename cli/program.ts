@@ -14,6 +14,7 @@ import { DEFAULT_WIDTH, openTerminal, type Terminal } from "./terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  init: async () => (await import("./commands/init.ts")).initCommand,
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   import: async () => (await import("./commands/import.ts")).importCommand,
   convert: async () => (await import("./commands/convert.ts")).convertCommand,

@@ -2,7 +2,18 @@
  * Collects the settings of Precast, each with its flag, its environment variable and its key in a file (secrets have the
  * variable alone), and reads them into typed values, or reports all problems at once.
  */
-import { ADOPTING, CHOOSING, COMMON, CONVERT, EDGE, MCP, type Setting, STUDIO, TYPES } from "./settings/common.ts";
+import {
+  ADOPTING,
+  CHOOSING,
+  COMMON,
+  CONVERT,
+  EDGE,
+  INIT,
+  MCP,
+  type Setting,
+  STUDIO,
+  TYPES,
+} from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
 import { SERVING } from "./settings/serving.ts";
 import { findNearest } from "./text.ts";
@@ -23,6 +34,7 @@ export const SETTINGS = {
   ...SERVING,
   ...EDGE,
   ...DEPLOYING,
+  ...INIT,
   ...TYPES,
   ...CONVERT,
   ...STUDIO,

@@ -105,6 +105,7 @@ describe("the layout", () => {
     ],
     ["@electric-sql/pglite", ["shared/database/embedded/worker.ts"]],
     ["aws4fetch", ["cli/deploy/http.ts"]],
+    ["@clack/prompts", ["cli/commands/init.ts"]],
     ["commander", ["cli/program.ts"]],
     ["cli-progress", ["cli/progress.ts"]],
     [

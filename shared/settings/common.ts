@@ -145,6 +145,18 @@ export const EDGE = {
   ),
 } as const;
 
+export const TEMPLATE_NAMES = ["blog", "shop", "docs", "empty"] as const;
+export type TemplateName = (typeof TEMPLATE_NAMES)[number];
+
+/** Settings of `precast init`. */
+export const INIT = {
+  template: setting(
+    "--template <name>",
+    `content to begin with: ${TEMPLATE_NAMES.join(", ")}; blog by default where nobody can be asked`,
+    () => optional(z.enum(TEMPLATE_NAMES, `must be one of ${TEMPLATE_NAMES.join(", ")}`)),
+  ),
+} as const;
+
 export const TYPES_LANGUAGES = ["ts", "json-schema", "swift", "kotlin", "dart"] as const;
 export type TypesLanguage = (typeof TYPES_LANGUAGES)[number];
 

@@ -28,6 +28,7 @@ import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const COMMANDS = [
+  "init",
   "migrate",
   "import",
   "convert",
@@ -53,13 +54,14 @@ const COMMANDS = [
   "config",
 ];
 /**
- * `deploy` and `edge` read only the tree, `mcp` only the API, `convert` only files, and `config` only settings; `adopt`
- * reads another database, and `sync` a mapping first.
+ * `deploy` and `edge` read only the tree, `mcp` only the API, `init` and `convert` only files, and `config` only settings;
+ * `adopt` reads another database, and `sync` a mapping first.
  */
-const WITHOUT_DATABASE = ["convert", "deploy", "edge", "mcp", "config", "adopt", "sync"];
+const WITHOUT_DATABASE = ["init", "convert", "deploy", "edge", "mcp", "config", "adopt", "sync"];
 const WITH_DATABASE = COMMANDS.filter((command) => !WITHOUT_DATABASE.includes(command));
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
+  init: ["--template"],
   migrate: [],
   import: ["--prune", "--dry-run", "--from", "--app", "--locale", "--unsafe-html", "--strict"],
   export: ["--app"],

@@ -7,6 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CommandResult, openPlace, type Place, type RunningServer } from "../support/cli.ts";
+import { unpackPackage } from "../support/package.ts";
 import type { ReceivedAnswer } from "../support/site.ts";
 
 const DEMO = fileURLToPath(new URL("../../cli/demo", import.meta.url));
@@ -37,21 +38,6 @@ afterAll(async () => {
   await place.close();
   await packed.close();
 });
-
-/** Packs the package and unpacks it there, with the dependencies that it names. Returns its folder. */
-async function unpackPackage({ folder, spawn }: Place): Promise<string> {
-  // The scripts would compile while other tests run what is compiled.
-  const pack = await spawn("npm", ["pack", ROOT, "--ignore-scripts", "--silent"]);
-  expect([pack.code, pack.stderr]).toEqual([0, ""]);
-  expect((await spawn("tar", ["-xf", pack.stdout.trim()])).code).toBe(0);
-  const { dependencies } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { dependencies: Record<string, string> };
-  for (const name of Object.keys(dependencies)) {
-    const link = join(folder, "package", "node_modules", name);
-    mkdirSync(dirname(link), { recursive: true });
-    symlinkSync(join(ROOT, "node_modules", name), link);
-  }
-  return join(folder, "package");
-}
 
 /** Runs a command of the package with `--json`. */
 async function json<T>(line: string): Promise<T> {
