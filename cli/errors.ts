@@ -104,6 +104,37 @@ function describeFullDisk({ message }: Error): string {
   return `The disk of the database is full (${message}). Existing data is intact. Free some space there and run the command again.`;
 }
 
+// A port besides the first of a server: the messages of KNOWN_ERRORS would name the options of that one.
+
+type PortAddress = { readonly host: string; readonly port: number };
+
+/** `name` is that of the options of the port. */
+export async function explainPort<T>(
+  name: "admin" | "media",
+  at: PortAddress,
+  open: (at: PortAddress) => Promise<T>,
+): Promise<T> {
+  return open(at).catch((error: unknown) => {
+    const why = describePort(name, at, findCode(error));
+    throw why === null ? error : new Error(why);
+  });
+}
+
+function describePort(name: string, { host, port }: PortAddress, code: string): string | null {
+  switch (code) {
+    case "EADDRINUSE":
+      return `The ${name} port ${port} is in use. Choose another with --${name}-port, or stop the process that listens on it.`;
+    case "EACCES":
+      return `No permission to listen on the ${name} port ${port}. Choose another with --${name}-port.`;
+    case "EADDRNOTAVAIL":
+      return `This machine does not have the address ${host}. Give one of its own addresses with --${name}-host.`;
+    case "ENOTFOUND":
+      return `The host name ${host} has no address. Give a name or address of this machine with --${name}-host.`;
+    default:
+      return null;
+  }
+}
+
 const FOLDERS = "--out, --data-dir, --write, the bundle of an import, or the target of a deploy";
 
 /** Something is in the place of a folder. */

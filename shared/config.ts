@@ -192,6 +192,8 @@ function findConflicts({
   readDatabaseUrl,
   port,
   adminPort,
+  mediaPort,
+  studioPort,
 }: Partial<Settings<SettingName>>): readonly string[] {
   return [
     ...(databaseUrl === null && readDatabaseUrl?.length
@@ -199,6 +201,9 @@ function findConflicts({
       : []),
     ...(port && port === adminPort
       ? [`${nameFlag("adminPort")} must be another port than --port, which is ${port}`]
+      : []),
+    ...(mediaPort && [port, studioPort, adminPort].includes(mediaPort)
+      ? [`${nameFlag("mediaPort")} must be a port of its own, but ${mediaPort} is another one as well`]
       : []),
   ];
 }
@@ -211,6 +216,7 @@ const NEEDED: { readonly [name in SettingName]?: readonly SettingName[] } = {
   check: ["typesFile", "openapiFile"],
   maxReplicaLag: ["readDatabaseUrl"],
   adminHost: ["adminPort"],
+  mediaHost: ["mediaPort"],
   studio: ["adminPort"],
   purgeMethod: ["purge"],
   purgeEndpoint: ["purge"],

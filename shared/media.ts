@@ -24,3 +24,12 @@ export function listMedia(dataDir: string, appKey: string): string[] {
     .filter((name) => isMediaName(name) && isFile(join(folder, name)))
     .sort();
 }
+
+/** The library that knows content types is loaded only where files are sent. */
+export async function loadMediaTypes(): Promise<(name: string) => string> {
+  const { default: mime } = await import("mime");
+  return (name) => {
+    const type = mime.getType(name) ?? "application/octet-stream";
+    return type.startsWith("text/") ? `${type}; charset=utf-8` : type;
+  };
+}

@@ -1,8 +1,9 @@
 /** The first process of a server: answers requests or manages the workers that do, and prints the server's address. */
-import type { Admin, AdminOptions } from "../../server/admin.ts";
+import type { Admin } from "../../server/admin.ts";
 import { openWorkers } from "../../server/cluster.ts";
 import type { Listening } from "../../server/http/listen.ts";
 import { findLedgerFolder } from "../../server/ledger/owner.ts";
+import type { MediaServer } from "../../server/media.ts";
 import type { Metrics } from "../../server/metrics.ts";
 import { readHealth } from "../../server/replica-status.ts";
 import { assertCopies } from "../../server/replicas.ts";
@@ -15,7 +16,8 @@ import { builtAppKeys } from "../../shared/tree.ts";
 import { isPartialTree } from "../builder/remote.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
-import { isFileLimit } from "../errors.ts";
+import { explainPort, isFileLimit } from "../errors.ts";
+import { describeMediaPort, openMediaPort } from "./media-port.ts";
 import {
   type Databases,
   openOwnMetrics,
@@ -52,15 +54,21 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   assertCopies(replicas.all);
   replicas.report(log.warn);
   const app = await firstApp(settings.out);
-  const monitoring = await openMonitoring(process, databases);
+  const media = await openMediaPort(settings, log.error);
+  const monitoring = await openMonitoring(process, databases, media).catch(async (error: unknown) => {
+    await media?.close();
+    throw error;
+  });
   try {
     const server = await openServer(process, databases, monitoring?.metrics ?? null, stop);
     if (server === null) return;
     let endWatch = async () => {};
     try {
-      const addresses = { url: server.url, ...(monitoring === null ? {} : { admin: monitoring.admin.url }) };
+      const admin = monitoring === null ? {} : { admin: monitoring.admin.url };
+      const addresses = { url: server.url, ...admin, ...(media === null ? {} : { media: media.url }) };
       terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, addresses);
       if (monitoring !== null) terminal.say(`Health and metrics: ${monitoring.admin.url}`);
+      if (media !== null) terminal.say(describeMediaPort(media, settings));
       terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
       if (settings.watch) endWatch = (await loadWatcher())(context, settings, database);
       await stop;
@@ -70,7 +78,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
       await Promise.all([endWatch(), server.stop()]);
     }
   } finally {
-    await monitoring?.admin.close();
+    await Promise.all([monitoring?.admin.close(), media?.close()]);
   }
 }
 
@@ -101,7 +109,11 @@ type Monitoring = { readonly admin: Admin; readonly metrics: Metrics };
  * Opens the admin port, whose code is imported only when one is set; null when none is. It listens before the API does,
  * so that health checks are answered from the start.
  */
-async function openMonitoring(process: Process, databases: Databases): Promise<Monitoring | null> {
+async function openMonitoring(
+  process: Process,
+  databases: Databases,
+  media: MediaServer | null,
+): Promise<Monitoring | null> {
   const { database, replicas } = databases;
   const { settings, log } = process;
   const { adminHost: host, adminPort: port, out, dataDir, workers, studio } = settings;
@@ -109,40 +121,32 @@ async function openMonitoring(process: Process, databases: Databases): Promise<M
   const metrics = await openOwnMetrics(process, databases);
   const { openAdmin } = await import("../../server/admin.ts");
   const replicaHealth = () => replicas.all.map(({ status }) => readHealth(status()));
-  const admin = await openAdmin({
-    host,
-    port,
+  const options = {
     out,
     ledgerFolder: findLedgerFolder(dataDir),
     database,
     replicas: replicaHealth,
     metrics: workers === 1 ? metrics.text : metrics.sumOfWorkers,
-    studio: studio ? await openStudio(process, database) : undefined,
+    studio: studio ? await openStudio(process, database, media) : undefined,
     onError: log.error,
-  }).catch((error: NodeJS.ErrnoException) => {
-    const describe = ADMIN_FAULTS[error.code ?? ""];
-    throw describe === undefined ? error : new Error(describe({ host, port }));
-  });
+  };
+  const admin = await explainPort("admin", { host, port }, (at) => openAdmin({ ...at, ...options }));
   return { admin, metrics };
 }
 
 /** Its code is imported only when it is asked for. */
-async function openStudio({ context, settings, log }: Process, database: Database) {
+async function openStudio({ context, settings, log }: Process, database: Database, media: MediaServer | null) {
   const studio = await import("../studio/studio.ts");
   const hosts = [settings.adminHost];
-  return studio.openStudio({ database, settings, now: context.now, hosts, onError: log.error });
+  return studio.openStudio({
+    database,
+    settings,
+    now: context.now,
+    hosts,
+    media: media?.url ?? null,
+    onError: log.error,
+  });
 }
-
-/** Messages by system error code. The general messages for these errors would name the options of the API's port. */
-const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<AdminOptions, "host" | "port">) => string) | undefined>> = {
-  EADDRINUSE: ({ port }) =>
-    `The admin port ${port} is in use. Choose another with --admin-port, or stop the process that listens on it.`,
-  EACCES: ({ port }) => `No permission to listen on the admin port ${port}. Choose another with --admin-port.`,
-  EADDRNOTAVAIL: ({ host }) =>
-    `This machine does not have the address ${host}. Give one of its own addresses with --admin-host.`,
-  ENOTFOUND: ({ host }) =>
-    `The host name ${host} has no address. Give a name or address of this machine with --admin-host.`,
-};
 
 /** Milliseconds that a worker may take beyond its drain time: to start, to send its counts and to exit. */
 const WORKER_GRACE = 10_000;

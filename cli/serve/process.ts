@@ -33,6 +33,8 @@ export const SERVE_SETTINGS = [
   "treePaths",
   "adminPort",
   "adminHost",
+  "mediaPort",
+  "mediaHost",
   "studio",
   "logLevel",
   "trustedProxy",

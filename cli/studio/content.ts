@@ -5,13 +5,21 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type Address, findAddress, nameFile, nameFolder, writeRequest } from "../../shared/api/address.ts";
-import { type App, type ContentType, type Field, findType, listSortable } from "../../shared/api/catalog.ts";
+import {
+  type App,
+  type ContentType,
+  type Field,
+  findType,
+  isLocalAddress,
+  listSortable,
+} from "../../shared/api/catalog.ts";
 import { mediaFolder } from "../../shared/api/entry.ts";
 import { priceRequest } from "../../shared/api/pricing.ts";
 import { readRequest } from "../../shared/api/request.ts";
 import { ConfigError } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { namesIn } from "../../shared/files.ts";
+import { isFile, namesIn } from "../../shared/files.ts";
+import { findMediaFolder, isMediaName, nameMediaFolder } from "../../shared/media.ts";
 import { readRow, readRows } from "../database.ts";
 import { readViewedApp, requireParameter, type StudioSite } from "./view.ts";
 
@@ -73,8 +81,11 @@ export type FieldView = {
   readonly field: Field;
   readonly value: unknown;
   readonly related: readonly (EntryHead | null)[];
-  readonly media: readonly string[];
+  readonly media: readonly Medium[];
 };
+
+/** Its address in answers, and the one at which this machine has it; null where it has not. */
+export type Medium = { readonly url: string; readonly here: string | null };
 
 /** A file of the tree in which an entry stands, and the request that it answers. */
 export type EntryFile = { readonly path: string; readonly request: string };
@@ -96,7 +107,7 @@ export async function readEntry(site: StudioSite, query: URLSearchParams): Promi
     const [stored] = await readRows<Stored>(session, ENTRY, [app.key, type, id]);
     if (stored === undefined) throw new ConfigError([`No entry of the type ${type} has the id ${id}.`]);
     const fields = await readRows<Field>(session, FIELDS, [app.key, type]);
-    const views = fields.map((field) => viewField(session, app, field, stored.data[field.name] ?? null));
+    const views = fields.map((field) => viewField(session, site, app, field, stored.data[field.name] ?? null));
     return { ...stored, fields: await Promise.all(views) };
   });
   const published = entry.status === "published" ? findType(app, type) : undefined;
@@ -115,11 +126,25 @@ FROM precast.fields AS field JOIN precast.content_types AS type ON type.id = fie
 JOIN precast.apps AS app ON app.id = type.app_id
 WHERE app.key = $1 AND type.slug = $2 ORDER BY field.position, field.name`;
 
-async function viewField(session: Session, app: App, field: Field, value: unknown): Promise<FieldView> {
+async function viewField(
+  session: Session,
+  site: StudioSite,
+  app: App,
+  field: Field,
+  value: unknown,
+): Promise<FieldView> {
   const values = [value].flat().filter((one): one is string => typeof one === "string" && one !== "");
   const related = field.type === "relation" ? await readRelated(session, app, field, values) : [];
-  const media = field.type === "media" ? values.map((name) => mediaFolder(app) + encodeURIComponent(name)) : [];
+  const media = field.type === "media" ? values.map((name) => viewMedium(site, app, name)) : [];
   return { field, value, related, media };
+}
+
+function viewMedium({ settings, media }: StudioSite, app: App, name: string): Medium {
+  const url = mediaFolder(app) + encodeURIComponent(name);
+  const path = join(findMediaFolder(settings.dataDir), nameMediaFolder(app.key), name);
+  if (media !== null && isMediaName(name) && isFile(path))
+    return { url, here: `${media}/${nameMediaFolder(app.key)}/${encodeURIComponent(name)}` };
+  return { url, here: isLocalAddress(url) ? url : null };
 }
 
 /** Null stands for an entry that does not exist. */

@@ -39,7 +39,7 @@ export function openStudio(options: StudioOptions): Studio {
     openapi: (query) => describeViewedApi(options, query),
   };
   app.use(({ req, url }) => refuseStranger(req.headers, url, options.hosts));
-  app.get("/", () => answer(200, HTML, readPageFile("page.html"), PAGE_POLICY));
+  app.get("/", () => answer(200, HTML, readPageFile("page.html"), writePagePolicy(options.media)));
   app.get("/reference.html", ({ url }) => showReference(url.searchParams));
   for (const [name, type] of Object.entries(FILES)) app.get(`/${name}`, () => answer(200, type, readPageFile(name)));
   for (const [name, view] of Object.entries(views))
@@ -59,10 +59,13 @@ const FILES: Readonly<Record<string, string>> = {
 };
 
 /** Nothing of another origin, and no script or style in the page. Images of this machine are media of local apps. */
-const PAGE_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; " +
-  "img-src 'self' data: http://localhost:* http://*.localhost:* http://127.0.0.1:*; " +
-  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+function writePagePolicy(media: string | null): string {
+  return (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; " +
+    `img-src 'self' data: http://localhost:* http://*.localhost:* http://127.0.0.1:* ${media ?? ""}; ` +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+  );
+}
 /** RapiDoc writes styles into its elements. */
 const REFERENCE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:; " +

@@ -11,7 +11,11 @@ export type Site = {
   readonly settings: Settings<CommonName> & Partial<Settings<"monthlyPlan">>;
   readonly now: () => Date;
 };
-export type StudioSite = Site & { readonly settings: Settings<"connections" | "workers"> };
+export type StudioSite = Site & {
+  readonly settings: Settings<"connections" | "workers">;
+  /** Where the media that imports have brought are shown; null where they are not. */
+  readonly media: string | null;
+};
 
 /** Answers with what a view shows. A ConfigError says what is wrong with the parameters. */
 export type View = (query: URLSearchParams) => Promise<unknown>;

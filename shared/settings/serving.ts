@@ -44,6 +44,14 @@ export const SERVING = {
   adminHost: setting("--admin-host <address>", "address that the admin port listens on, 127.0.0.1 by default", () =>
     host().default("127.0.0.1"),
   ),
+  mediaPort: setting(
+    "--media-port <number>",
+    "port that shows the media of imported bundles, 0 for any; without it, none is opened",
+    () => optional(integer(0, 65_535)),
+  ),
+  mediaHost: setting("--media-host <address>", "address that the media port listens on, 127.0.0.1 by default", () =>
+    host().default("127.0.0.1"),
+  ),
   studio: setting("--studio", "show the studio below /studio/ of the admin port", () => flag()),
   logLevel: setting(
     "--log-level <level>",

@@ -102,6 +102,8 @@ const OWN: Record<string, string[]> = {
     "--trusted-proxy",
     "--admin-port",
     "--admin-host",
+    "--media-port",
+    "--media-host",
     "--studio",
     "--log-level",
   ],
@@ -134,7 +136,7 @@ const OWN: Record<string, string[]> = {
   status: [],
   doctor: ["--fix", "--connections", "--workers"],
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
-  studio: ["--port", "--open", "--plan", "--connections", "--workers"],
+  studio: ["--port", "--open", "--plan", "--media-port", "--media-host", "--connections", "--workers"],
   types: ["--app", "--lang", "--values", "--write", "--check"],
   openapi: ["--app", "--write", "--check"],
   report: ["--html", "--app", "--since", "--until", "--plan"],
@@ -395,6 +397,7 @@ describe("the configuration", () => {
     const vain: [command: string, needed: string, ...options: string[]][] = [
       ["serve", "--read-database-url", "--max-replica-lag 2"],
       ["serve", "--admin-port", "--admin-host ::1"],
+      ["serve", "--media-port", "--media-host ::1"],
       ["deploy file:///nowhere", "--wait-visible", "--wait-limit 2"],
       ["deploy file:///nowhere", "--purge", "--purge-method PURGE", "--purge-endpoint https://cdn.test"],
       ["deploy file:///nowhere", "--purge", "--cloudflare-zone a", "--fastly-service b", "--cloudfront-distribution c"],
@@ -406,6 +409,12 @@ describe("the configuration", () => {
     }
     const variables = { ...BAD_URL, PRECAST_ADMIN_HOST: "::1", PRECAST_MAX_REPLICA_LAG: "2" };
     expect((await nowhere.run("serve", variables)).stderr).toBe(BAD_URL_LINE);
+  });
+
+  test("one port for media and for something else is refused", async () => {
+    const told = `${BAD_URL_LINE}--media-port must be a port of its own, but 3922 is another one as well\n`;
+    for (const line of ["serve --port 3922", "serve --admin-port 3922", "studio --port 3922"])
+      expect(await nowhere.call(`${line} --media-port 3922`, BAD_URL)).toMatchObject({ code: 1, stderr: told });
   });
 
   test("one port for clients and for the admin is refused", async () => {

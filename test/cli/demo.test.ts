@@ -75,7 +75,10 @@ describe("the demo", () => {
     const [first, ...started] = scripts.start?.split(" && ") ?? [];
     expect(first).toMatch(/^node -e "console\.log\('[^']*demo[^']*'\)"$/);
     const commands = started.map((command) => command.replace(/^node \S+ | --data-dir .precast$/g, ""));
-    expect(commands).toEqual(["migrate --quiet", "import cli/demo", "build", "serve --watch"]);
+    // Media of bundles that are imported beside the demo.
+    const media = "--media-base-url http://localhost:3001";
+    const serve = `serve --watch --media-port 3001 ${media}`;
+    expect(commands).toEqual(["migrate --quiet", "import cli/demo", `build ${media}`, serve]);
   });
 
   test("is set up without an error, and writes only into the data folder and the tree", () => {

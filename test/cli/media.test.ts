@@ -11,9 +11,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sql } from "../../shared/sql/query.ts";
-import { openPlace, type Place, SHOP, shop, shopWith } from "../support/cli.ts";
+import { BROWSER, openBrowser, openPage } from "../support/browser.ts";
+import { idOf, openPlace, type Place, SHOP, shop, shopWith } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import type { Bundle } from "../support/model-bundle.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -32,7 +34,7 @@ afterEach(() => place.close());
 afterAll(() => store.close());
 
 /** Writes the bundle `shop` with these media; null is no folder of media. */
-async function write(media: Record<string, string> | null, bundle: Bundle = shop()): Promise<void> {
+async function write(media: Record<string, string | Buffer> | null, bundle: Bundle = shop()): Promise<void> {
   rmSync(join(place.folder, "shop"), { recursive: true, force: true });
   mkdirSync(join(place.folder, "shop"));
   await writeBundle(join(place.folder, "shop"), bundle);
@@ -191,5 +193,46 @@ describe("refused, before anything is imported, is", () => {
       "media/a\\b.png: must have a name without \\ and control characters",
       "",
     ]);
+  });
+});
+
+const PIXEL = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+const DRAWING = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="5"><path d="M0 0h8v5H0z"/></svg>';
+
+describe.skipIf(BROWSER === null)("in a browser", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+
+  /** The widths of all images, once they are there. */
+  const WIDTHS = "Promise.all([...document.images].map((image) => image.decode().then(() => image.naturalWidth)))";
+
+  test("images of media fields and of rich text are seen from --media-port, and in the studio wherever they are deployed", async () => {
+    const server = await place.serve("--media-port 0 --admin-port 0 --studio");
+    await server.printed(/Media: \S+/);
+    const [, admin = "", media = ""] = /metrics: (\S+)\nMedia: (\S+)/.exec(server.output().stdout) ?? [];
+    const body = `<p>A drawing: <img src="${media}/${SHOP}/cms/media/e.svg"></p>`;
+    const drawn = shopWith((posts) => posts.map((post) => ({ ...post, data: { ...post.data, body } })));
+    await write({ "c 1.png": PIXEL, "e.svg": DRAWING }, { ...drawn, app: { ...drawn.app, media_base_url: media } });
+    await importShop();
+    const { json } = await server.get(`/api/v1/posts/${idOf(1)}`, { appKey: SHOP });
+    const { page, errors } = await openPage(browser);
+    await page.setContent(`<img src="${json.data.cover_url}">${json.data.body}`);
+    expect([await page.evaluate(WIDTHS), errors]).toEqual([[1, 8], []]);
+    await write({ "c 1.png": PIXEL }, { ...drawn, app: { ...drawn.app, media_base_url: "https://media.test" } });
+    await importShop();
+    const studio = await openPage(browser);
+    await studio.page.goto(`${admin}/studio/#content?app=${SHOP}&type=posts&id=${idOf(1)}`);
+    await studio.page.getByRole("link", { name: `https://media.test/${SHOP}/cms/media/c%201.png` }).waitFor();
+    expect(await studio.page.evaluate(WIDTHS)).toEqual([1]);
+    expect([studio.foreign, studio.errors]).toEqual([[], []]);
+    await Promise.all([page.close(), studio.page.close()]);
+    expect(await server.stop()).toMatchObject({ code: 0 });
+    await expect(fetch(media)).rejects.toThrow();
   });
 });

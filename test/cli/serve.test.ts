@@ -66,6 +66,7 @@ test("an admin port or host that cannot be used is refused, with --admin-port or
   const { port, release } = await holdPort();
   for (const [options, fault, remedy] of [
     [`--admin-port ${port}`, `port ${port} is in use`, "Choose another with --admin-port"],
+    [`--media-port ${port}`, `media port ${port} is in use`, "Choose another with --media-port"],
     ["--admin-port 0 --admin-host 192.0.2.1", "address 192.0.2.1", "Give one of its own addresses with --admin-host"],
     [
       "--admin-port 0 --admin-host nowhere.invalid",

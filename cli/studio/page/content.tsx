@@ -1,8 +1,7 @@
 /** The view on content: the entries of a type, drafts among them, and one entry with what belongs to it. */
 import type { ComponentChildren } from "preact";
-import { isLocalAddress } from "../../../shared/api/catalog.ts";
 import { formatCount, formatCounted } from "../../../shared/text.ts";
-import type { ContentPage, EntryHead, EntryView, FieldView } from "../content.ts";
+import type { ContentPage, EntryHead, EntryView, FieldView, Medium } from "../content.ts";
 import { Loaded, Time, useData, type ViewProps } from "./data.tsx";
 import { useRoute, writeHash } from "./route.ts";
 import { Table, TEXT } from "./table.tsx";
@@ -192,9 +191,9 @@ function Value({ app, of: { field, value, related, media } }: { readonly app: st
     case "media":
       return (
         <ul class="plain">
-          {media.map((url) => (
-            <li key={url}>
-              <Medium url={url} />
+          {media.map((medium) => (
+            <li key={medium.url}>
+              <MediumLink of={medium} />
             </li>
           ))}
         </ul>
@@ -224,10 +223,10 @@ function Related({ app, entry }: { readonly app: string; readonly entry: EntryHe
 const IMAGE = /\.(avif|gif|jpe?g|png|svg|webp)$/i;
 
 /** Only images of this machine are loaded: the studio asks no other. */
-function Medium({ url }: { readonly url: string }) {
+function MediumLink({ of: { url, here } }: { readonly of: Medium }) {
   return (
     <a href={url} rel="noreferrer" target="_blank">
-      {isLocalAddress(url) && IMAGE.test(url) ? <img src={url} alt="" loading="lazy" /> : null}
+      {here !== null && IMAGE.test(url) ? <img src={here} alt="" loading="lazy" /> : null}
       {url}
     </a>
   );
