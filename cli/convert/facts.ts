@@ -86,7 +86,8 @@ function addElement(facts: Facts, value: SourceValue): void {
 function readKind(value: SourceValue): ValueKind {
   if (typeof value === "string") return "text";
   if (typeof value === "number" || typeof value === "boolean") return typeof value as "number" | "boolean";
-  return value !== null && "kind" in value ? value.kind : "json";
+  if (value === null || !("kind" in value) || value.kind === "object") return "json";
+  return value.kind;
 }
 
 /** The text by which a value is compared with others; null for one that is not compared. */

@@ -19,6 +19,8 @@ export type SourceValue =
   | { readonly kind: "reference"; readonly collection: string | null; readonly key: string }
   /** A file: its path on this disk, null where the export lacks it. `name` is that of the file, `address` where it was. */
   | { readonly kind: "media"; readonly path: string | null; readonly name: string; readonly address: string | null }
+  /** An object that becomes JSON, with what its values become in fields of their own: HTML, ids, names of files. */
+  | { readonly kind: "object"; readonly fields: { readonly [name: string]: SourceValue } }
   /** Anything else, kept as it is. */
   | { readonly kind: "json"; readonly value: unknown }
   | readonly SourceValue[];

@@ -145,6 +145,8 @@ function plainValue(value: SourceValue, context: ValueContext): unknown {
   if (isArray(value)) return value.map((one) => plainValue(one, context));
   if (value === null || typeof value !== "object" || !("kind" in value)) return value;
   if (value.kind === "json") return value.value;
+  if (value.kind === "object")
+    return Object.fromEntries(Object.entries(value.fields).map(([name, one]) => [name, plainValue(one, context)]));
   if (value.kind === "html") return context.cleanHtml(value.html, value.folder);
   if (value.kind === "media") return context.placeMedia(value);
   if (value.kind === "reference") return context.findEntry(null, value.collection, value.key) ?? { id: value.key };

@@ -1,7 +1,8 @@
 /** Reads sources of other systems, which a test writes as files, and gives what came of them. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { create } from "tar";
 import { onTestFinished } from "vitest";
 import type { SourceCollection, SourceReader, SourceRecord, SourceValue } from "../../cli/convert/record.ts";
 
@@ -29,6 +30,13 @@ export function writeSource(files: Readonly<Record<string, string | Uint8Array>>
     writeFileSync(join(folder, name), content);
   }
   return folder;
+}
+
+/** Packs a folder into an archive that is a file of a new folder, and gives its path. */
+export async function packSource(folder: string, name: string, gzip = name.endsWith("z")): Promise<string> {
+  const file = join(makeFolder(), name);
+  await create({ cwd: folder, file, gzip }, readdirSync(folder).sort());
+  return file;
 }
 
 export async function readSource(
