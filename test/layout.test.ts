@@ -161,7 +161,7 @@ describe("the layout", () => {
       [
         "cli/adopt/map.ts",
         ...["changes", "history", "remote"].map((name) => `cli/builder/${name}.ts`),
-        ...["lease", "manifest", "purge"].map((name) => `cli/deploy/${name}.ts`),
+        ...["lease", "manifest", "media", "purge"].map((name) => `cli/deploy/${name}.ts`),
         "cli/explain/query-plan.ts",
         "cli/import/definition.ts",
         "cli/mcp/server.ts",

@@ -3,6 +3,7 @@ import { type CommonName, ConfigError, type Settings } from "../../shared/config
 import { formatBytes, formatCount, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deployTree } from "../deploy/deploy.ts";
+import type { MediaDeployed } from "../deploy/media.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
@@ -16,6 +17,7 @@ const SETTINGS = [
   "force",
   "allowOlder",
   "allowLocalMedia",
+  "media",
   "cacheControl",
   "cdnCacheControl",
   ...STORE_SETTINGS,
@@ -36,6 +38,7 @@ export const deployCommand = defineCommand({
     "precast deploy s3://content/api --region eu-central-1",
     "precast deploy s3://content --endpoint https://s3.example.com --path-style --dry-run",
     "precast deploy file:///srv/content --purge 'http://127.0.0.1:6081{path}' --purge-method PURGE",
+    "precast deploy s3://content/api --media",
     "precast deploy s3://content --purge cloudflare --wait-visible https://api.example.com",
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
@@ -88,12 +91,15 @@ function deploy(
   throwIfStopped: () => void,
 ): Promise<Deployed> {
   const progress = terminal.progress();
+  const { dryRun, media } = settings;
+  const sayMedia = (path: string) => terminal.say(`${terminal.colors.green("upload")} ${path}`);
   return deployTree(target, {
     ...settings,
     throwIfStopped,
+    media: media ? { ...settings, throwIfStopped, onMedia: dryRun ? sayMedia : undefined } : undefined,
     purge: purge ?? undefined,
     onProgress: progress?.update,
-    onPlan: settings.dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
+    onPlan: dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
   }).finally(() => progress?.stop());
 }
 
@@ -113,12 +119,17 @@ function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRu
   const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
   const done = `${upload} ${formatFiles(written)}, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
   const purged = purges === null ? "" : `, purged with ${formatCounted(purges, "request")}`;
-  terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
+  const media = report.media === undefined ? "" : `, ${upload} ${mediaText(report.media)}`;
+  terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}${media}`, {
     target: name,
     dry_run: dryRun,
     ...report,
     seconds,
   });
+}
+
+function mediaText({ written, unchanged, bytes }: MediaDeployed): string {
+  return `${formatFiles(written)} of media, ${unchanged} unchanged, ${formatBytes(bytes)}`;
 }
 
 function summarizeDeploy(name: string, deployed: Deployed, dryRun: boolean, seconds: number): Summary {

@@ -8,6 +8,7 @@ import { findNewer } from "./age.ts";
 import { type ChangeOptions, changeStore, endJournal, explainFailure, prepareChange } from "./change.ts";
 import { type LocalTree, scanTree } from "./local-tree.ts";
 import { readContents, type StoreContents } from "./manifest.ts";
+import { deployMedia, type MediaDeployed, type MediaOptions } from "./media.ts";
 import { changedFiles, findRefusals, knownApps, type Limits, type Plan, planDeploy, unpurgedFor } from "./plan.ts";
 import type { Store, StoreLock } from "./store.ts";
 import type { Target } from "./target.ts";
@@ -16,6 +17,8 @@ export type DeployOptions = ChangeOptions &
   Limits & {
     readonly dryRun: boolean;
     readonly onPlan?: ((plan: Plan) => void) | undefined;
+    /** Absent when media are not deployed. */
+    readonly media?: MediaOptions | undefined;
     /**
      * Purges these files from the CDN and returns the number of requests. Absent when no CDN is configured. If it fails,
      * the next deploy that purges makes up for it.
@@ -35,6 +38,8 @@ export type Deployed = {
   readonly conditional: boolean | null;
   /** Number of purge requests; null when no CDN is configured, and in a dry run. */
   readonly purges: number | null;
+  /** Absent when media are not deployed. */
+  readonly media?: MediaDeployed;
   /** Changed files that clients can see: of this deploy and, if it purges, those that earlier deploys did not purge. */
   readonly changed: readonly TreeFile[];
   readonly tree: LocalTree;
@@ -64,8 +69,10 @@ async function previewDeploy(store: Store, local: LocalTree, options: DeployOpti
   options.onPlan?.(plan);
   const report = makeReport(plan, local, listChanges(plan, before, options));
   const refusals = await collectRefusals(plan, store, local, before, options);
+  const media = await uploadMedia(store, null, local, options);
   return {
     ...report,
+    ...media,
     generation: before.manifest?.generation ?? 0,
     conditional: null,
     purges: null,
@@ -84,6 +91,8 @@ async function deployLocked(
   const [refusal] = await collectRefusals(plan, store, local, before, options);
   if (refusal !== undefined) throw refusal;
   options.onPlan?.(plan);
+  // First, because files of the tree lead to them.
+  const media = await uploadMedia(store, lock, local, options);
   const changed = listChanges(plan, before, options);
   const change = prepareChange(store, lock, plan, before, options, options.purge !== undefined);
   if (change.hasChanges) await changeStore(change);
@@ -91,7 +100,17 @@ async function deployLocked(
   const explanation = "All files are deployed; only the cleanup of the journal is left. Run the deploy again.";
   await explainFailure(explanation, () => endJournal(change));
   const { generation } = change.journal;
-  return { ...makeReport(plan, local, changed), generation, conditional: lock.conditional, purges, refusals: [] };
+  const report = { ...makeReport(plan, local, changed), ...media };
+  return { ...report, generation, conditional: lock.conditional, purges, refusals: [] };
+}
+
+async function uploadMedia(
+  store: Store,
+  lock: StoreLock | null,
+  { apps }: LocalTree,
+  { media }: DeployOptions,
+): Promise<Pick<Deployed, "media">> {
+  return media === undefined ? {} : { media: await deployMedia(store, lock, apps, media) };
 }
 
 async function collectRefusals(

@@ -87,10 +87,13 @@ export function openS3Store(options: S3Options): Store {
   };
 }
 
-function writeHeaders({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256: string): Record<string, string> {
+const JSON_TYPE = "application/json; charset=utf-8";
+
+function writeHeaders(headers: FileHeaders, sha256: string): Record<string, string> {
+  const { cacheControl, cdnCacheControl, tags, contentType = JSON_TYPE } = headers;
   return {
     "x-amz-content-sha256": sha256,
-    "content-type": "application/json; charset=utf-8",
+    "content-type": contentType,
     "cache-control": cacheControl,
     ...(cdnCacheControl === null ? {} : { "x-amz-meta-cdn-cache-control": cdnCacheControl }),
     ...(tags.length === 0 ? {} : { "x-amz-meta-cache-tag": tagList(tags) }),

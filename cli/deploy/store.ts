@@ -13,6 +13,8 @@ export type FileHeaders = {
   readonly cacheControl: string;
   readonly cdnCacheControl: string | null;
   readonly tags: readonly string[];
+  /** JSON where it is left out. */
+  readonly contentType?: string;
 };
 
 /** Writes only if nothing has the key yet (`absent`), or if the stored file has this ETag. */

@@ -54,6 +54,11 @@ const purgeMethod = () =>
 const httpMethod = () => matching(/^[A-Z]+$/, "must be an HTTP method in capital letters, such as POST");
 
 export const DEPLOYING = {
+  media: setting(
+    "--media",
+    "also upload the media of the apps, from --data-dir, to <app key>/cms/media/ at the target; those that are there stay, for nothing deletes media",
+    () => flag(),
+  ),
   concurrency: setting("--concurrency <number>", "number of concurrent requests to the store, 16 by default", () =>
     integer(1, 256).default(16),
   ),

@@ -113,6 +113,7 @@ const OWN: Record<string, string[]> = {
     "--force",
     "--allow-older",
     "--allow-local-media",
+    "--media",
     "--cache-control",
     "--cdn-cache-control",
     "--concurrency",
