@@ -164,6 +164,7 @@ describe("the layout", () => {
         ...["lease", "manifest", "media", "purge"].map((name) => `cli/deploy/${name}.ts`),
         "cli/explain/query-plan.ts",
         "cli/import/definition.ts",
+        "cli/import/shape.ts",
         "cli/mcp/server.ts",
         "server/ledger/journal.ts",
         "shared/settings/common.ts",

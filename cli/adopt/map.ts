@@ -2,7 +2,8 @@
 import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import { optional } from "../../shared/settings/zod.ts";
-import { type BundleApp, type BundleType, readApp, readType } from "../import/definition.ts";
+import { readApp, readType } from "../import/definition.ts";
+import type { BundleApp, BundleType } from "../import/shape.ts";
 
 export type MappedType = {
   /** The tables that the SELECT reads, as `schema.name`: `sync --triggers` watches these. */

@@ -1,6 +1,6 @@
 /** Proposes a content type for each table, with the SELECT that yields its entries, and says what it leaves out. */
 import { makeFieldName, makeLabel, makeSlug, makeUnique } from "../convert/names.ts";
-import type { BundleType } from "../import/definition.ts";
+import type { BundleType } from "../import/shape.ts";
 import type { ForeignKey, Table } from "./catalog.ts";
 import { describeColumn, isSearchable, isTitle, type Kind, SECRET } from "./column.ts";
 import type { MappedType } from "./map.ts";

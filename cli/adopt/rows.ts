@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { readBatches, type Session } from "../../shared/database/database.ts";
 import { type Row, sql } from "../../shared/sql/query.ts";
 import { makeId } from "../convert/names.ts";
-import type { BundleType } from "../import/definition.ts";
+import type { BundleType } from "../import/shape.ts";
 import type { MappedType, SourceMap } from "./map.ts";
 
 export type Spool = {

@@ -9,7 +9,7 @@ import { DONE, defineCommand } from "../command.ts";
 import { readRows, withDatabase } from "../database.ts";
 import { exportApp, readStoredApp } from "../export/bundle.ts";
 import { type Differences, type DifferentEntry, findDifferences } from "../export/difference.ts";
-import type { BundleApp } from "../import/definition.ts";
+import type { BundleApp } from "../import/shape.ts";
 import type { Terminal } from "../terminal.ts";
 import { changesText, importBundle, missingText } from "./import.ts";
 

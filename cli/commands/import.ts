@@ -8,7 +8,6 @@ import { sql } from "../../shared/sql/query.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { type Bundle, readBundle, readEntries } from "../import/bundle.ts";
-import type { BundleApp, BundleType } from "../import/definition.ts";
 import {
   maintainTables,
   openPendingListMerger,
@@ -43,6 +42,7 @@ import {
   writeFields,
   writeTypes,
 } from "../import/rows.ts";
+import type { BundleApp, BundleType } from "../import/shape.ts";
 import type { Terminal } from "../terminal.ts";
 
 export const importCommand = defineCommand({

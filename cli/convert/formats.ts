@@ -7,6 +7,8 @@ const READERS = {
   json: async () => (await import("./formats/json.ts")).readJson,
   wordpress: async () => (await import("./formats/wordpress.ts")).readWordpress,
   contentful: async () => (await import("./formats/contentful.ts")).readContentful,
+  sanity: async () => (await import("./formats/sanity.ts")).readSanity,
+  directus: async () => (await import("./formats/directus.ts")).readDirectus,
 } as const satisfies Record<string, () => Promise<SourceReader>>;
 
 export type Format = keyof typeof READERS;

@@ -2,9 +2,10 @@
 import { join } from "node:path";
 import type { Field } from "../../shared/api/catalog.ts";
 import { readText } from "../../shared/files.ts";
-import { type BundleType, readType } from "../import/definition.ts";
+import { readType } from "../import/definition.ts";
 import { namePath, TYPES } from "../import/folder.ts";
 import { addProblem, ImportProblems, noProblems } from "../import/report.ts";
+import type { BundleType } from "../import/shape.ts";
 import { type FindNamed, type Inferred, inferFields, type LeftOut, splitSign } from "./inference.ts";
 import type { Keys } from "./keys.ts";
 import { makeLabel, makeSlug, makeUnique } from "./names.ts";

@@ -9,8 +9,9 @@ import { findMediaFolder, listMedia, nameMediaFolder } from "../../shared/media.
 import { sql } from "../../shared/sql/query.ts";
 import { UnknownAppError } from "../../shared/tree.ts";
 import { chooseKey, readRow, readRows } from "../database.ts";
-import { type BundleApp, type BundleType, readApp } from "../import/definition.ts";
+import { readApp } from "../import/definition.ts";
 import { APP, ENTRIES, MEDIA, namePath, TYPES } from "../import/folder.ts";
+import type { BundleApp, BundleType } from "../import/shape.ts";
 
 export type Exported = {
   readonly app: BundleApp;

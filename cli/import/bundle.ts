@@ -6,7 +6,7 @@ import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { TYPE_SLUG } from "../../shared/api/catalog.ts";
-import { type BundleApp, type BundleType, type Definition, readApp, readKnownFields, readType } from "./definition.ts";
+import { type Definition, readApp, readKnownFields, readType } from "./definition.ts";
 import { type Entry, findInexact, type KnownFields, knowFields, NOTHING_KNOWN, readEntry } from "./entry.ts";
 import {
   APP,
@@ -22,6 +22,7 @@ import {
   TYPES,
 } from "./folder.ts";
 import { addProblem, type Problems, quote } from "./report.ts";
+import type { BundleApp, BundleType } from "./shape.ts";
 
 export type Bundle = {
   readonly folder: string;

@@ -5,86 +5,24 @@
 import type { core, output, ZodType } from "zod";
 import * as z from "zod";
 import {
-  APP_KEY,
   canFilter,
   canSort,
   FIELD_NAME,
   FIELD_TYPES,
   type Field,
-  isMediaBaseUrl,
   isTimestamp,
   MAX_FIELDS,
-  MAX_PER_PAGE,
   MULTIPLE_TYPES,
   RESERVED_NAMES,
   SEARCHABLE_TYPES,
   TIMESTAMPS,
   TYPE_SLUG,
 } from "../../shared/api/catalog.ts";
-import { matching, optional, parseJson } from "../../shared/settings/zod.ts";
-import { formatCount } from "../../shared/text.ts";
+import { parseJson } from "../../shared/settings/zod.ts";
 import { type KnownFields, knowFields, NOTHING_KNOWN } from "./entry.ts";
 import { quote } from "./report.ts";
+import { APP, type BundleApp, type BundleType, FIELD, TYPE } from "./shape.ts";
 import { findFaultyLine, findRepeatedKeys, unstorableIn } from "./text.ts";
-
-export const A_SLUG = "1 to 64 characters from a-z, 0-9, - and _, beginning with a letter or digit";
-
-// The message of each schema says what would be right: it continues the words "must be".
-const A_KEY = "1 to 128 characters from A-Z, a-z, 0-9, - and _, beginning with a letter or digit";
-const A_NAME = "1 to 63 characters from a-z, 0-9 and _, beginning with a letter";
-const AN_ADDRESS = "an absolute http or https address without ? and #";
-const A_LENGTH = `a whole number from 1 to ${MAX_PER_PAGE}`;
-
-const text = z.string("a string");
-const flag = z.boolean("true or false");
-const names = z.array(z.string("the name of a field"), "an array of field names");
-const slug = matching(TYPE_SLUG, A_SLUG);
-
-const APP = z.strictObject(
-  {
-    key: matching(APP_KEY, A_KEY),
-    name: text,
-    /** Null where the server's setting is used. */
-    media_base_url: optional(z.string(AN_ADDRESS).refine(isMediaBaseUrl, AN_ADDRESS)),
-  },
-  "an object",
-);
-
-const FIELD = z.strictObject(
-  {
-    name: matching(FIELD_NAME, A_NAME),
-    type: z.enum(FIELD_TYPES, `one of ${FIELD_TYPES.join(", ")}`),
-    label: text,
-    required: flag,
-    searchable: flag,
-    multiple: flag.default(false),
-    target: optional(slug),
-  },
-  "an object",
-);
-
-const TYPE = z.strictObject(
-  {
-    slug,
-    name: text,
-    description: text,
-    icon: text,
-    position: optional(z.int32("a 32-bit integer")),
-    published: flag.default(true),
-    default_sort: optional(z.string("the name of a field, with or without a - before it")),
-    per_page: optional(z.int(A_LENGTH).min(1, A_LENGTH).max(MAX_PER_PAGE, A_LENGTH)),
-    summary_fields: optional(names),
-    fields: z
-      .array(FIELD, "an array of fields")
-      .max(MAX_FIELDS, `an array of at most ${formatCount(MAX_FIELDS)} fields`),
-    filterable_fields: names,
-    sortable_fields: names,
-  },
-  "an object",
-);
-
-export type BundleApp = output<typeof APP>;
-export type BundleType = output<typeof TYPE>;
 
 /**
  * The value that a file defines, or all faults of the file. `line` is the line on which the file stops being JSON, and
@@ -124,10 +62,15 @@ function readDefinition<T>(
   const faults = [
     ...unstorable,
     ...repeated,
-    ...shapeFaults(error?.issues ?? [], Object.keys(schema.shape)),
+    ...shapeFaults(error?.issues ?? [], keysOf(schema.shape)),
     ...otherFaults(value),
   ];
   return data !== undefined && faults.length === 0 ? { value: data } : { faults, line: null };
+}
+
+/** `$schema` is for editors. */
+function keysOf(shape: object): string[] {
+  return Object.keys(shape).filter((key) => key !== "$schema");
 }
 
 /** Unknown keys come last, those of the file itself before those of its fields. */
@@ -138,7 +81,7 @@ function shapeFaults(issues: readonly core.$ZodIssue[], keys: readonly string[])
     ...new Set(misfits.map(misfitFault)),
     ...unknown
       .sort((a, b) => a.path.length - b.path.length)
-      .flatMap((issue) => unknownKeyFaults(issue, issue.path.length === 0 ? keys : Object.keys(FIELD.shape))),
+      .flatMap((issue) => unknownKeyFaults(issue, issue.path.length === 0 ? keys : keysOf(FIELD.shape))),
   ];
 }
 

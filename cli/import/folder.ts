@@ -8,8 +8,8 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { TYPE_SLUG } from "../../shared/api/catalog.ts";
 import { findNames } from "../../shared/files.ts";
 import { isMediaName } from "../../shared/media.ts";
-import { A_SLUG } from "./definition.ts";
 import { addProblem, type Problems } from "./report.ts";
+import { A_SLUG } from "./shape.ts";
 
 export const APP = "app.json";
 export const TYPES = { folder: "content_types", ending: ".json" };

@@ -2,9 +2,9 @@
 import { readBatches, type Session } from "../../shared/database/database.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";
 import { readRows } from "../database.ts";
-import type { BundleApp, BundleType } from "./definition.ts";
 import type { Entry } from "./entry.ts";
 import { type Changes, deletions, type MissingTarget } from "./report.ts";
+import type { BundleApp, BundleType } from "./shape.ts";
 
 /** `field` has the name of the `<media>_url` companion of the media field `media`. Both belong to the type `slug`. */
 type Clash = { readonly slug: string; readonly field: string; readonly media: string };

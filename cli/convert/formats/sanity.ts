@@ -117,14 +117,13 @@ function readDocument(document: Document, reading: Reading): SourceRecord | null
     if (!name.startsWith("_")) addField(fields, name, value, reading);
   const created = readText(_createdAt);
   const status = isDraft ? "draft" : "published";
-  const date = readText(document.publishedAt) ?? created;
   return {
     kind: "record",
     collection: _type,
     key,
     place,
     status,
-    published: status === "published" ? date : null,
+    published: readText(document.publishedAt) ?? (status === "published" ? created : null),
     created,
     updated: readText(_updatedAt),
     fields,
