@@ -22,6 +22,8 @@ export type Context = {
     /** The names of the variables that `.env` adds to the environment. */
     readonly dotenv: readonly string[];
   };
+  /** All commands, in the order of the help. */
+  readonly loadCommands: () => Promise<readonly Command[]>;
 };
 
 export type Command = {
@@ -32,6 +34,8 @@ export type Command = {
    * stand one after the other: `<format> <source>`. The last may stand for any number: `[table...]`. Null for a command that takes no argument.
    */
   readonly argument: string | null;
+  /** What its first argument can be, where that is known. */
+  readonly values?: () => readonly string[];
   readonly settings: readonly SettingName[];
   /**
    * Whether the command creates an embedded database that is not there, or uses none, whatever its argument or when it

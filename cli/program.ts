@@ -37,10 +37,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   adopt: async () => (await import("./commands/adopt.ts")).adoptCommand,
   sync: async () => (await import("./commands/sync.ts")).syncCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
+  completion: async () => (await import("./commands/completion.ts")).completionCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
 };
 
-type Surroundings = Omit<Context, "terminal" | "given"> & {
+type Surroundings = Omit<Context, "terminal" | "given" | "loadCommands"> & {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Reads the files in the current folder that hold settings. Null where there are none. */
   readonly readConfiguration: () => Promise<Configuration | null>;
@@ -57,7 +58,7 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
 }
 
 /** Loads one command, or all of them for help and for the message about an unknown one. */
-async function loadCommands(asked: string | undefined): Promise<Command[]> {
+async function loadCommands(asked?: string): Promise<Command[]> {
   const requested = Object.entries(COMMANDS).filter(([name]) => name === asked);
   return Promise.all((requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()));
 }
@@ -110,7 +111,7 @@ async function runCommand({ command, flags, args }: Asked, surroundings: Surroun
     const plain = Boolean(env.CI || env.NO_COLOR);
     const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
     if (debug) tellFiles(terminal, given);
-    return await command.run({ terminal, given, ...context }, settings as never, ...args);
+    return await command.run({ terminal, given, loadCommands, ...context }, settings as never, ...args);
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);

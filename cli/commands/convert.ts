@@ -15,6 +15,7 @@ export const convertCommand = defineCommand({
   name: "convert",
   describes: "make a bundle of what another system exports; exit code 2 when --strict finds that something is lost",
   argument: "<format> <source> <bundle>",
+  values: () => FORMATS,
   settings: ["bundleApp", "locale", "unsafeHtml", "strict"],
   database: "unused",
   examples: ["precast convert csv sheets/ bundle", "precast convert json products.ndjson bundle --app shop"],

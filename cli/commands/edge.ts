@@ -16,6 +16,7 @@ export const edgeCommand = defineCommand({
   name: "edge",
   describes: "print the configuration with which a web server or a CDN serves the tree",
   argument: "[target]",
+  values: () => TARGETS.map(({ name }) => name),
   settings: [...EDGE_SETTINGS, "write"],
   database: "unused",
   examples: [

@@ -51,13 +51,14 @@ const COMMANDS = [
   "adopt",
   "sync",
   "usage",
+  "completion",
   "config",
 ];
 /**
- * `deploy` and `edge` read only the tree, `mcp` only the API, `init` and `convert` only files, and `config` only settings;
- * `adopt` reads another database, and `sync` a mapping first.
+ * `deploy` and `edge` read only the tree, `mcp` only the API, `init` and `convert` only files, `config` only settings, and
+ * `completion` nothing; `adopt` reads another database, and `sync` a mapping first.
  */
-const WITHOUT_DATABASE = ["init", "convert", "deploy", "edge", "mcp", "config", "adopt", "sync"];
+const WITHOUT_DATABASE = ["init", "convert", "deploy", "edge", "mcp", "completion", "config", "adopt", "sync"];
 const WITH_DATABASE = COMMANDS.filter((command) => !WITHOUT_DATABASE.includes(command));
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
@@ -145,6 +146,7 @@ const OWN: Record<string, string[]> = {
   adopt: ["--from", "--map", "--app", "--preset", "--overwrite"],
   sync: ["--from", "--map", "--dry-run", "--prune", "--watch", "--every", "--triggers"],
   usage: ["--app", "--by", "--since", "--until", "--csv"],
+  completion: [],
   config: [],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;

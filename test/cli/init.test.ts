@@ -1,5 +1,4 @@
 /** `precast init`, with the package as it is published: its files, what it asks, and that `npm start` answers a query. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -7,13 +6,14 @@ import { makeEntryId, TEMPLATES } from "../../cli/init/templates.ts";
 import { TEMPLATE_NAMES } from "../../shared/settings/common.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { unpackPackage } from "../support/package.ts";
+import { unlessLacking } from "../support/root.ts";
+import { endSessions, NO_TERMINAL, startSession as start, startOnTerminal } from "../support/session.ts";
 import { ask } from "../support/site.ts";
 
 let place: Place;
 /** The folder in which Precast is installed, as `npm install precast` does. */
 let work: string;
 let main: string;
-const running = new Set<ChildProcess>();
 
 beforeAll(async () => {
   place = openPlace();
@@ -23,43 +23,8 @@ beforeAll(async () => {
   mkdirSync(join(work, "node_modules/.bin"), { recursive: true });
   symlinkSync(main, join(work, "node_modules/.bin/precast"));
 });
-afterEach(() => {
-  for (const { pid } of running) if (pid !== undefined) process.kill(-pid, "SIGKILL");
-  running.clear();
-});
+afterEach(endSessions);
 afterAll(() => place.close());
-
-/** Starts a program in a group of processes of its own, as a terminal does: a signal reaches all that it has started. */
-function start(program: string, args: readonly string[], cwd: string, stdin: "ignore" | "pipe" = "ignore") {
-  const { PATH = "", HOME = "" } = process.env;
-  const env = { PATH, HOME, TERM: "xterm", PRECAST_PORT: "0", npm_config_offline: "true" };
-  const child = spawn(program, args, { cwd, env, detached: true, stdio: [stdin, "pipe", "pipe"] });
-  running.add(child);
-  let output = "";
-  const watchers = new Set<() => void>();
-  for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding("utf8").on("data", (text: string) => {
-      output += text;
-      for (const watch of watchers) watch();
-    });
-  const ended = new Promise<number | null>((resolve) => {
-    child.once("close", (code) => {
-      running.delete(child);
-      resolve(code);
-    });
-  });
-  const printed = (pattern: RegExp) =>
-    new Promise<RegExpExecArray>((resolve, reject) => {
-      const watch = () => {
-        const found = pattern.exec(output);
-        if (found !== null) resolve(found);
-      };
-      watchers.add(watch);
-      ended.then((code) => reject(new Error(`${program} ended with ${code} before ${pattern}: ${output}`)), reject);
-      watch();
-    });
-  return { child, ended, printed, output: () => output };
-}
 
 function readJson<T>(...path: string[]): T {
   return JSON.parse(readFileSync(join(work, ...path), "utf8")) as T;
@@ -80,7 +45,7 @@ describe("npx precast init site && cd site && npm start", () => {
       expect([status, json.meta.total]).toEqual([200, entries.filter(({ isDraft }) => isDraft !== true).length]);
     }
     expect(server.output()).not.toMatch(/warn/i);
-    process.kill(-(server.child.pid as number), "SIGTERM");
+    server.signal("SIGTERM");
     await server.ended;
   });
 
@@ -150,19 +115,15 @@ describe("where nobody can be asked", () => {
   });
 });
 
-// `script` runs a command on a terminal of its own; that of BSD and macOS has other options.
-describe.skipIf(process.platform !== "linux")("on a terminal", () => {
-  const onTerminal = (line: string) => {
-    const command = `stty cols 80 rows 24; ${process.execPath} ${main} ${line}`;
-    return start("script", ["-qec", command, "/dev/null"], work, "pipe");
-  };
+describe.skipIf(NO_TERMINAL !== null)(unlessLacking(NO_TERMINAL, "on a terminal"), () => {
+  const onTerminal = (line: string) => startOnTerminal(`${process.execPath} ${main} ${line}`, work);
 
   test("asks for the folder and the template", async () => {
     const asked = onTerminal("init");
     await asked.printed(/Folder of the project/);
-    asked.child.stdin?.write("asked\r");
+    asked.type("asked\r");
     await asked.printed(/Content to begin with/);
-    asked.child.stdin?.write("\x1b[B\r");
+    asked.type("\x1b[B\r");
     expect([await asked.ended, asked.output()]).toEqual([0, expect.stringContaining("from the template shop.")]);
     expect(existsSync(join(work, "asked/content/content_types/products.json"))).toBe(true);
   });
@@ -170,7 +131,7 @@ describe.skipIf(process.platform !== "linux")("on a terminal", () => {
   test("writes nothing when the question is cancelled, and asks only for what the command line leaves out", async () => {
     const asked = onTerminal("init never");
     await asked.printed(/Content to begin with/);
-    asked.child.stdin?.write("\x03");
+    asked.type("\x03");
     expect([await asked.ended, asked.output()]).toEqual([1, expect.stringContaining("Nothing was written.")]);
     expect(asked.output()).not.toContain("Folder of the project");
     expect(existsSync(join(work, "never"))).toBe(false);

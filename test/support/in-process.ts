@@ -76,7 +76,11 @@ export async function jsonInProcess<T>(
   const terminal = await openTerminal({ stdout, stderr: stdout, json: true, quiet: false, plain: true });
   const settings = settingsOf(context, [...command.settings, ...COMMON_NAMES], flags);
   const given = { flags, env: context.env, file: null, dotenv: [] };
-  await command.run({ terminal, given, now: () => new Date(), stopped: never }, settings as never, argument);
+  await command.run(
+    { terminal, given, loadCommands: async () => [], now: () => new Date(), stopped: never },
+    settings as never,
+    argument,
+  );
   return JSON.parse(printed.replaceAll(`${context.folder}/`, ""));
 }
 
