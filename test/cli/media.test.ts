@@ -212,18 +212,32 @@ describe.skipIf(BROWSER === null)("in a browser", () => {
   /** The widths of all images, once they are there. */
   const WIDTHS = "Promise.all([...document.images].map((image) => image.decode().then(() => image.naturalWidth)))";
 
-  test("images of media fields and of rich text are seen from --media-port, and in the studio wherever they are deployed", async () => {
+  test("images of bundles and of converted Markdown are seen from --media-port, and in the studio wherever they are deployed", async () => {
     const server = await place.serve("--media-port 0 --admin-port 0 --studio");
     await server.printed(/Media: \S+/);
     const [, admin = "", media = ""] = /metrics: (\S+)\nMedia: (\S+)/.exec(server.output().stdout) ?? [];
+    const { page, errors } = await openPage(browser);
+    /** The widths of the images of an entry, its cover first, as an app would show it. */
+    const show = async (appKey: string, path: string) => {
+      const { json } = await server.get(`/api/v1/${path}`, { appKey });
+      await page.setContent(`<img src="${json.data.cover_url}">${json.data.body}`);
+      return page.evaluate(WIDTHS);
+    };
     const body = `<p>A drawing: <img src="${media}/${SHOP}/cms/media/e.svg"></p>`;
     const drawn = shopWith((posts) => posts.map((post) => ({ ...post, data: { ...post.data, body } })));
     await write({ "c 1.png": PIXEL, "e.svg": DRAWING }, { ...drawn, app: { ...drawn.app, media_base_url: media } });
     await importShop();
-    const { json } = await server.get(`/api/v1/posts/${idOf(1)}`, { appKey: SHOP });
-    const { page, errors } = await openPage(browser);
-    await page.setContent(`<img src="${json.data.cover_url}">${json.data.body}`);
-    expect([await page.evaluate(WIDTHS), errors]).toEqual([[1, 8], []]);
+    expect(await show(SHOP, `posts/${idOf(1)}`)).toEqual([1, 8]);
+
+    const blog = join(place.folder, "site/blog");
+    mkdirSync(join(blog, "images"), { recursive: true });
+    writeFileSync(join(blog, "hello.md"), "---\ntitle: Hello\ncover: ./cover.png\n---\n![Drawing](images/e.svg)\n");
+    writeFileSync(join(blog, "cover.png"), PIXEL);
+    writeFileSync(join(blog, "images/e.svg"), DRAWING);
+    await place.json(`import site --from markdown --app site --strict --media-base-url ${media}`);
+    const { json } = await server.get("/api/v1/blog", { appKey: "site" });
+    expect([await show("site", `blog/${json.data[0].id}`), errors]).toEqual([[1, 8], []]);
+
     await write({ "c 1.png": PIXEL }, { ...drawn, app: { ...drawn.app, media_base_url: "https://media.test" } });
     await importShop();
     const studio = await openPage(browser);
