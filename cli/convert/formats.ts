@@ -9,6 +9,7 @@ const READERS = {
   contentful: async () => (await import("./formats/contentful.ts")).readContentful,
   sanity: async () => (await import("./formats/sanity.ts")).readSanity,
   directus: async () => (await import("./formats/directus.ts")).readDirectus,
+  ghost: async () => (await import("./formats/ghost.ts")).readGhost,
 } as const satisfies Record<string, () => Promise<SourceReader>>;
 
 export type Format = keyof typeof READERS;
