@@ -57,19 +57,21 @@ test("every key stands for one variable: settings that share a flag have keys of
   const pairs = new Set(names.map((name) => `${nameKey(name)} ${SETTINGS[name].env[0]}`));
   const [keys, variables] = [0, 1].map((part) => new Set([...pairs].map((pair) => pair.split(" ")[part])));
   expect([keys?.size, variables?.size]).toEqual([pairs.size, pairs.size]);
-  const shared = names.map(nameKey).filter((key) => /File$|Port$|Plan$|^(app|port|write|plan)$/.test(key));
-  expect([...new Set(shared)].sort()).toEqual([
-    "adminPort",
+  const some = [
+    "apps",
     "app",
-    "monthlyPlan",
-    "openapiFile",
-    "plan",
+    "oneApp",
     "port",
-    "reportFile",
     "studioPort",
     "typesFile",
-    "write",
-  ]);
+    "openapiFile",
+    "plan",
+    "monthlyPlan",
+    "region",
+  ];
+  expect(some.map((name) => nameKey(name as SettingName)).join(" ")).toBe(
+    "app app app port studioPort typesFile openapiFile plan monthlyPlan region",
+  );
 });
 
 test("each value of a file reaches the command that has the setting, and no other one minds it", async () => {
