@@ -77,10 +77,11 @@ const TABLES = `
   FROM pg_class AS class JOIN pg_namespace ON pg_namespace.oid = relnamespace
   WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT relispartition AND relpersistence <> 't'
     AND nspname NOT IN ('information_schema', 'precast') AND nspname !~ '^pg_'
+    AND has_schema_privilege(relnamespace, 'USAGE') AND has_table_privilege(class.oid, 'SELECT')
     AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass AND objid = class.oid AND deptype = 'e')
   ORDER BY nspname, relname`;
 
-/** All tables and views but those of the system, of extensions and of Precast, by schema and name. */
+/** The tables and views that the role can read, but those of the system, of extensions and of Precast. */
 export async function readTables(session: Session): Promise<Table[]> {
   const tables = await readRows<Table>(session, TABLES);
   const completed: Table[] = [];

@@ -24,6 +24,8 @@ export const syncCommand = defineCommand({
   settings: ["source", "map", "dryRun", "pruneTypes", "keepSyncing", "every", "triggers"],
   examples: ["precast sync --dry-run", "precast sync --triggers install", "precast sync --watch"],
   run: async (context, settings) => {
+    if (settings.keepSyncing && settings.dryRun)
+      throw new ConfigError(["--dry-run brings nothing that --watch could wait for: leave out one of them"]);
     const map = await readMap(settings.map);
     const url = settings.source ?? map.from ?? settings.databaseUrl;
     if (url === null)

@@ -396,7 +396,12 @@ describe("tables of another database", () => {
     expect(await refused(`sync --from ${blind}`)).toMatch(
       /SELECT of "blog-posts" .* permission denied for schema blog/,
     );
+    expect(await refused(`adopt --from ${blind} --map blind.json`)).toMatch(/^No table can be adopted/);
     await adopter.source("DROP ROLE blind");
+  });
+
+  test("watching for what is not brought is refused", async () => {
+    expect(await refused("sync --watch --dry-run")).toMatch(/^--dry-run .*--watch/);
   });
 
   test("watching, it looks for commits that nobody announces", async () => {
