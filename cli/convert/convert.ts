@@ -117,7 +117,8 @@ async function readCollections(
   const items = read(source, {
     locale,
     scratch: unpacked,
-    lose: ({ place, what, why }) => addProblem(losses, place.file, place.line, `${what}: ${why}`, why),
+    lose: ({ place, what, why, times = 1 }) =>
+      addProblem(losses, place.file, place.line, `${what}${times > 1 ? ` (${times} times)` : ""}: ${why}`),
     advance: (bytes) => {
       done += bytes;
       // An archive that is read in two passes counts twice.

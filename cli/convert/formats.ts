@@ -10,6 +10,7 @@ const READERS = {
   sanity: async () => (await import("./formats/sanity.ts")).readSanity,
   directus: async () => (await import("./formats/directus.ts")).readDirectus,
   ghost: async () => (await import("./formats/ghost.ts")).readGhost,
+  strapi: async () => (await import("./formats/strapi.ts")).readStrapi,
 } as const satisfies Record<string, () => Promise<SourceReader>>;
 
 export type Format = keyof typeof READERS;

@@ -23,7 +23,11 @@ async function* readFile(file: SourceFile, context: ReadContext): AsyncGenerator
       continue;
     }
     if (record.length !== header.length) {
-      context.lose({ place, what: `${record.length} cells`, why: `the header has ${header.length}` });
+      context.lose({
+        place,
+        what: "the row",
+        why: `has more or fewer cells than the header, which has ${header.length}`,
+      });
     }
     const fields = header.map((name, index): [string, SourceValue] => [
       name,
