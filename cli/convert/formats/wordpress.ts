@@ -100,7 +100,10 @@ function* readItem(item: Element, reading: Reading): Generator<SourceRecord> {
       "convert files of one site: the first is kept",
     );
 
-  const fields: Fields = { title: read(item, "title") || null, slug: decodeSlug(read(item, "wp:post_name")) };
+  const fields: Fields = {
+    title: decodeEntities(read(item, "title")) || null,
+    slug: decodeSlug(read(item, "wp:post_name")),
+  };
   if (type === "attachment") fields.file = makeMedia(read(item, "wp:attachment_url"));
   const { html, unrendered } = renderContent(read(item, "content:encoded"));
   for (const what of unrendered)

@@ -17,7 +17,7 @@ const TERMS = `<wp:category><wp:category_nicename>news</wp:category_nicename><wp
 type Item = { id: number; type?: string; status?: string; content?: string; more?: string };
 
 function makeItem({ id, type = "post", status = "publish", content = "", more = "" }: Item): string {
-  return `<item><title>Item ${id}</title><link>https://blog.example.com/${id}</link><dc:creator>ada</dc:creator>
+  return `<item><title><![CDATA[Item &amp; ${id}]]></title><link>https://blog.example.com/${id}</link><dc:creator>ada</dc:creator>
 <content:encoded><![CDATA[${content}]]></content:encoded><excerpt:encoded><![CDATA[]]></excerpt:encoded>
 <wp:post_id>${id}</wp:post_id><wp:post_name>item-${id}</wp:post_name><wp:post_type>${type}</wp:post_type>
 <wp:status>${status}</wp:status>${more}</item>`;
@@ -73,7 +73,7 @@ describe("a post", () => {
       updated: "2024-05-02T00:00:00Z",
       place: { file: "site.xml", line: 12 },
       fields: {
-        title: "Item 7",
+        title: "Item & 7",
         slug: "item-7",
         content: { kind: "html", html: "<p>Hello</p>" },
         excerpt: null,
