@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/sql\//],
   [/^shared\//],
   [/^server\//],
-  [/^cli\/(command|database|errors|progress|secrets|summary|terminal|usage)\.ts$/],
+  [/^cli\/(command|database|errors|progress|scratch|secrets|summary|terminal|usage)\.ts$/],
   [/^cli\/(adopt|builder|convert|edge|explain|export|import|init|mcp|openapi|types)\//],
   [/^cli\/(deploy|doctor)\//],
   [/^cli\/studio\//],
@@ -126,15 +126,7 @@ describe("the layout", () => {
     [
       "fs-extra/esm",
       [
-        ...[
-          "builder/remote",
-          "builder/stage",
-          "commands/convert",
-          "commands/copy",
-          "commands/report",
-          "convert/convert",
-          "convert/media",
-        ],
+        ...["builder/remote", "builder/stage", "commands/report", "convert/convert", "convert/media"],
         ...["deploy/restore", "deploy/target", "export/bundle", "types/generated"],
       ].map((name) => `cli/${name}.ts`),
     ],

@@ -1,15 +1,12 @@
 /** `precast convert`: makes a bundle of what another system exports, and says what became of each of its fields. */
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { basename, extname, join } from "node:path";
-import { remove } from "fs-extra/esm";
 import { ConfigError } from "../../shared/config.ts";
-import { DIFFERENT, DONE, defineCommand } from "../command.ts";
+import { type Context, DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { type Conversion, convertSource } from "../convert/convert.ts";
 import { FORMATS, type Format, isFormat } from "../convert/formats.ts";
 import { makeSlug } from "../convert/names.ts";
 import { countLosses, describeConversion, sayConversion } from "../convert/report.ts";
-import type { Terminal } from "../terminal.ts";
+import { withScratch } from "../scratch.ts";
 
 export const convertCommand = defineCommand({
   name: "convert",
@@ -20,8 +17,11 @@ export const convertCommand = defineCommand({
   database: "unused",
   examples: ["precast convert csv sheets/ bundle", "precast convert json products.ndjson bundle --app shop"],
   details: () => `\nFormats: ${FORMATS.join(", ")}.`,
-  run: async ({ terminal }, settings, format, source = "", bundle = "") => {
-    const conversion = await convert(terminal, readFormat(format), source, bundle, settings);
+  run: async (context, settings, format, source = "", bundle = "") => {
+    const { terminal } = context;
+    const conversion = await withScratch(context, "convert", (scratch) =>
+      convert(context, readFormat(format), source, bundle, { ...settings, scratch }),
+    );
     const lost = countLosses(conversion.losses);
     const next = `precast import ${bundle}`;
     terminal.say(`\nNext: run \`${next}\`.`);
@@ -42,24 +42,22 @@ type ConvertSettings = {
  * is made from the name of the source where none is given.
  */
 export async function withConverted(
-  terminal: Terminal,
+  context: Context,
   settings: ConvertSettings & { readonly strict: boolean },
   format: string,
   source: string,
   use: (bundle: string, conversion: object) => Promise<number>,
 ): Promise<number> {
-  const folder = await mkdtemp(join(tmpdir(), "precast-import-"));
-  try {
-    const bundle = join(folder, makeSlug(basename(source, extname(source))));
-    const conversion = await convert(terminal, readFormat(format), source, bundle, settings);
+  return withScratch(context, "import", async (folder) => {
+    const bundle = join(folder, "made", makeSlug(basename(source, extname(source))));
+    const conversion = await convert(context, readFormat(format), source, bundle, { ...settings, scratch: folder });
     if (settings.strict && countLosses(conversion.losses) > 0) {
-      terminal.warn("Nothing was imported, because something would be lost: leave out --strict to import the rest.");
+      const advice = "Nothing was imported, because something would be lost: leave out --strict to import the rest.";
+      context.terminal.warn(advice);
       return DIFFERENT;
     }
-    return await use(bundle, describeConversion(conversion));
-  } finally {
-    await remove(folder);
-  }
+    return use(bundle, describeConversion(conversion));
+  });
 }
 
 /** Throws ConfigError with the formats that there are. */
@@ -70,14 +68,14 @@ function readFormat(name: string): Format {
 }
 
 async function convert(
-  terminal: Terminal,
+  { terminal }: Context,
   format: Format,
   source: string,
   bundle: string,
-  { bundleApp, locale, unsafeHtml, mediaBaseUrl }: ConvertSettings,
+  { scratch, bundleApp, locale, unsafeHtml, mediaBaseUrl }: ConvertSettings & { readonly scratch: string },
 ): Promise<Conversion> {
   const progress = terminal.progress("kB");
-  const options = { appKey: bundleApp, locale, sanitize: !unsafeHtml, mediaBaseUrl };
+  const options = { scratch, appKey: bundleApp, locale, sanitize: !unsafeHtml, mediaBaseUrl };
   const observed = progress === null ? options : { ...options, onProgress: progress.update };
   const conversion = await convertSource(format, source, bundle, observed).finally(() => progress?.stop());
   sayConversion(terminal, conversion);

@@ -1,15 +1,12 @@
 /** `precast copy`: brings the content of one app into another of the same database, and shows the differences. */
-import { mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { remove } from "fs-extra/esm";
 import { ConfigError } from "../../shared/config.ts";
-import type { Session } from "../../shared/database/database.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { readRows, withDatabase } from "../database.ts";
 import { exportApp, readStoredApp } from "../export/bundle.ts";
 import { type Differences, type DifferentEntry, findDifferences } from "../export/difference.ts";
 import type { BundleApp } from "../import/shape.ts";
+import { withScratch } from "../scratch.ts";
 import type { Terminal } from "../terminal.ts";
 import { changesText, importBundle, missingText } from "./import.ts";
 
@@ -19,14 +16,14 @@ export const copyCommand = defineCommand({
   argument: "<from> <to>",
   settings: ["types", "prune", "dryRun"],
   examples: ["precast copy staging production --dry-run", "precast copy staging production --type posts --prune"],
-  run: async ({ terminal }, settings, from, to = "") => {
+  run: async (context, settings, from, to = "") => {
+    const { terminal } = context;
     const { types, prune, dryRun, dataDir } = settings;
     if (from === to) throw new ConfigError(["An app cannot be copied into itself: name two apps."]);
     if (types !== null && prune)
       throw new ConfigError(["--prune would delete the other types: leave out --type, or --prune."]);
-    const folder = await mkdtemp(join(tmpdir(), "precast-copy-"));
-    try {
-      const copied = await withDatabase(settings, async (database) => {
+    const copyApp = (database: Database) =>
+      withScratch(context, "copy", async (folder) => {
         const differences = await database.transaction("read", async (session) => {
           const as = await readTarget(session, to);
           await exportApp(session, folder, { appKey: from, types, as, dataDir });
@@ -34,17 +31,14 @@ export const copyCommand = defineCommand({
         });
         return { differences, report: await importBundle(database, folder, { prune, dryRun, dataDir }) };
       });
-      const { differences, report } = copied;
-      sayDifferences(terminal, differences, { from, to, prune });
-      const changes = `entries ${changesText(report.entries)}; types ${changesText(report.types)}`;
-      terminal.say(`${terminal.colors.bold(to)}: ${dryRun ? "dry run, nothing copied: " : ""}${changes}`);
-      for (const warning of [...report.warnings, ...report.missingTargets.map(missingText)]) terminal.warn(warning);
-      const { types: typeChanges, fields, entries } = report;
-      terminal.result("", { from, to, dry_run: dryRun, types: typeChanges, fields, entries, differences });
-      return DONE;
-    } finally {
-      await remove(folder);
-    }
+    const { differences, report } = await withDatabase(settings, copyApp);
+    sayDifferences(terminal, differences, { from, to, prune });
+    const changes = `entries ${changesText(report.entries)}; types ${changesText(report.types)}`;
+    terminal.say(`${terminal.colors.bold(to)}: ${dryRun ? "dry run, nothing copied: " : ""}${changes}`);
+    for (const warning of [...report.warnings, ...report.missingTargets.map(missingText)]) terminal.warn(warning);
+    const { types: typeChanges, fields, entries } = report;
+    terminal.result("", { from, to, dry_run: dryRun, types: typeChanges, fields, entries, differences });
+    return DONE;
   },
 });
 

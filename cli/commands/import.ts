@@ -56,11 +56,12 @@ export const importCommand = defineCommand({
     "precast import export/blog --prune --dry-run",
     "precast import posts/ --from markdown --app blog",
   ],
-  run: async ({ terminal }, settings, source) => {
+  run: async (context, settings, source) => {
+    const { terminal } = context;
     if (settings.from === null) return importFolder(terminal, settings, source, {});
     // Loaded only here: it brings the libraries of all formats.
     const { withConverted } = await import("./convert.ts");
-    return withConverted(terminal, settings, settings.from, source, (bundle, conversion) =>
+    return withConverted(context, settings, settings.from, source, (bundle, conversion) =>
       importFolder(terminal, settings, bundle, { conversion }),
     );
   },

@@ -1,7 +1,4 @@
 /** `precast sync`: brings what differs from one's own tables into Precast's, once or for as long as it runs. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { openWakeup, pause } from "../../shared/async.ts";
 import { ConfigError } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -14,6 +11,7 @@ import { type Context, DONE, defineCommand } from "../command.ts";
 import { readRows, withDatabase } from "../database.ts";
 import { describeFailure } from "../errors.ts";
 import { ImportProblems, type ImportReport } from "../import/report.ts";
+import { withScratch } from "../scratch.ts";
 import { changesText, importBundle, missingText } from "./import.ts";
 
 export const syncCommand = defineCommand({
@@ -60,11 +58,8 @@ async function syncOnce(
   { context, source, target, map, dryRun, pruneTypes }: Sync,
   known: string | null,
 ): Promise<string> {
-  const { terminal, beforeKilled } = context;
-  const folder = mkdtempSync(join(tmpdir(), "precast-sync-"));
-  const cleanUp = () => rmSync(folder, { recursive: true, force: true });
-  const forget = beforeKilled?.(cleanUp);
-  try {
+  const { terminal } = context;
+  return withScratch(context, "sync", async (folder) => {
     const spool = await fromSource(source.transaction("read", (session) => spoolRows(session, map, folder)));
     if (spool.digest === known) return known;
     if (!pruneTypes) await refuseSurplusTypes(target, map);
@@ -75,10 +70,8 @@ async function syncOnce(
     const warnings = await Promise.all(report.warnings.map((warning) => describeRows(warning, spool)));
     tell(context, { ...report, warnings }, spool.rows, dryRun);
     return spool.digest;
-  } finally {
-    cleanUp();
-    forget?.();
-  }
+  });
+
   function tell({ terminal: { colors } }: Context, report: ImportReport, rows: number, isDry: boolean): void {
     const { app, types, fields, entries, missingTargets, warnings } = report;
     const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;

@@ -3,10 +3,9 @@
  * and definitions. A bundle that is there already keeps its definitions, and is changed only when all went well.
  */
 import { mkdirSync } from "node:fs";
-import { appendFile, mkdtemp, readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, readFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { move, outputFile, remove } from "fs-extra/esm";
+import { move, outputFile } from "fs-extra/esm";
 import { APP_KEY, LOCAL_MEDIA } from "../../shared/api/catalog.ts";
 import { ConfigError } from "../../shared/config.ts";
 import { filesIn, isFile, isFolder } from "../../shared/files.ts";
@@ -16,18 +15,20 @@ import { APP, ENTRIES, namePath, TYPES } from "../import/folder.ts";
 import { addProblem, noProblems, type Problems } from "../import/report.ts";
 import type { BundleApp } from "../import/shape.ts";
 import { readTime } from "./dates.ts";
+import { type DefinedType, defineTypes, nameCollections } from "./definitions.ts";
 import { type Format, loadReader } from "./formats.ts";
 import { cleanHtml } from "./html.ts";
 import { findKeyField, indexKeys, type Keys, openKeyMaker } from "./keys.ts";
 import { type Media, mediaAddress, openMedia } from "./media.ts";
 import { makeId, makeLabel, makeSlug } from "./names.ts";
-import { nameCollections, type PlannedType, planTypes } from "./plan.ts";
 import type { Place, SourceRecord } from "./record.ts";
 import { measureSource } from "./source.ts";
 import { type Collection, spoolSource } from "./spool.ts";
 import { convertValue, type ValueContext, writeJsonLine } from "./values.ts";
 
 export type ConvertOptions = {
+  /** An empty folder, which may be removed afterwards. */
+  readonly scratch: string;
   /** Null for the key that the bundle has, or one made from its folder's name. */
   readonly appKey: string | null;
   readonly locale: string | null;
@@ -46,7 +47,7 @@ export type Conversion = {
   readonly losses: Problems;
 };
 
-export type ConvertedType = PlannedType & { readonly entries: number; readonly drafts: number };
+export type ConvertedType = DefinedType & { readonly entries: number; readonly drafts: number };
 
 /** Throws SourceError, ConfigError or ImportProblems; the bundle is unchanged then. */
 export async function convertSource(
@@ -55,32 +56,31 @@ export async function convertSource(
   bundle: string,
   options: ConvertOptions,
 ): Promise<Conversion> {
+  const { scratch } = options;
   const app = await readBundleApp(bundle, options);
-  const scratch = await mkdtemp(join(tmpdir(), "precast-convert-"));
-  try {
-    const losses = noProblems();
-    const collections = await readCollections(format, source, scratch, options, losses);
-    const makers = new Map<string, string | null>();
-    for (const { name, read } of collections) makers.set(name, await findKeyField(read()));
-    const keys = new Map<string, Keys>();
-    for (const { name, read } of collections)
-      keys.set(name, await indexKeys(read(), openKeyMaker(makers.get(name) ?? null)));
-    const planned = planTypes(collections, keys, bundle);
-    const at: Current = { place: { file: source, line: null } };
-    const media = openMedia([resolve(isFolder(source) ? source : dirname(source)), scratch]);
-    const context = openValues(format, app, { collections, keys, media, losses, at }, options);
-    const types: ConvertedType[] = [];
-    for (const type of planned) {
-      const makeKey = openKeyMaker(makers.get(type.collection.name) ?? null);
-      types.push(await writeEntries(type, join(scratch, "bundle"), { format, makeKey, context, losses, at }));
-    }
-    for (const { slug, definition, isKept } of planned)
-      if (!isKept) await writeDefinition(join(scratch, "bundle", namePath(TYPES, slug)), definition);
-    await publishBundle(join(scratch, "bundle"), bundle, app);
-    return { app, types, media: { copied: await media.copyAll(bundle), missing: media.missing }, losses };
-  } finally {
-    await remove(scratch);
+  const losses = noProblems();
+  const collections = await readCollections(format, source, options, losses);
+  const makers = new Map<string, string | null>();
+  for (const { name, read } of collections) makers.set(name, await findKeyField(read()));
+  const keys = new Map<string, Keys>();
+  for (const { name, read } of collections)
+    keys.set(name, await indexKeys(read(), openKeyMaker(makers.get(name) ?? null)));
+  const defined = defineTypes(collections, keys, bundle);
+  const at: Current = { place: { file: source, line: null } };
+  const media = openMedia([resolve(isFolder(source) ? source : dirname(source)), scratch]);
+  const context = openValues(format, app, { collections, keys, media, losses, at }, options);
+  const made = join(scratch, "bundle");
+  const types: ConvertedType[] = [];
+  for (const type of defined) {
+    const makeKey = openKeyMaker(makers.get(type.collection.name) ?? null);
+    types.push(await writeEntries(type, made, { format, makeKey, context, losses, at }));
   }
+  for (const { slug, definition, isKept } of defined)
+    if (!isKept) await writeDefinition(join(made, namePath(TYPES, slug)), definition);
+  // First, because entries name these files.
+  const copied = await media.copyAll(bundle);
+  await publishBundle(made, bundle, app);
+  return { app, types, media: { copied, missing: media.missing }, losses };
 }
 
 /** The app of the bundle, or the one that it will have. */
@@ -105,8 +105,7 @@ async function readBundleApp(bundle: string, { appKey, mediaBaseUrl }: ConvertOp
 async function readCollections(
   format: Format,
   source: string,
-  scratch: string,
-  { locale, onProgress }: ConvertOptions,
+  { scratch, locale, onProgress }: ConvertOptions,
   losses: Problems,
 ): Promise<Collection[]> {
   const total = await measureSource(source);
@@ -194,7 +193,7 @@ type Writing = {
 /** Timestamp of entries whose source has none: a fixed one, so that converting again changes nothing. */
 const NO_TIME = "1970-01-01T00:00:00.000Z";
 
-async function writeEntries(type: PlannedType, folder: string, writing: Writing): Promise<ConvertedType> {
+async function writeEntries(type: DefinedType, folder: string, writing: Writing): Promise<ConvertedType> {
   const { collection, slug } = type;
   const file = join(folder, namePath(ENTRIES, slug));
   const seen = new Set<string>();
@@ -221,7 +220,7 @@ async function writeEntries(type: PlannedType, folder: string, writing: Writing)
   return { ...type, entries: seen.size, drafts };
 }
 
-function writeLine(id: string, record: SourceRecord, { fields }: PlannedType, { context, losses }: Writing): string {
+function writeLine(id: string, record: SourceRecord, { fields }: DefinedType, { context, losses }: Writing): string {
   const { place, status } = record;
   const lose = (fault: string) => addProblem(losses, place.file, place.line, fault);
   const data: Record<string, unknown> = {};

@@ -944,6 +944,8 @@ function callOf(command: string, folder: string): string {
     explain: "/posts --app Shop",
     serve: "--port 0",
     report: "--html x",
+    export: "exported",
+    copy: "Shop Other",
   };
   return `${command} ${rest[command] ?? ""}`;
 }

@@ -226,9 +226,16 @@ test("whatever objects JSON holds, the bundle is valid and has an entry for each
   const name = fc.oneof(fc.constantFrom("id", "Name", "tags", "created_at", "image", "image_url"), fc.string());
   const record = fc.dictionary(name, value, { maxKeys: 6, noNullPrototype: true });
   const property = fc.asyncProperty(fc.array(record, { minLength: 1, maxLength: 12 }), async (records) => {
-    rmSync(join(folder, "made"), { recursive: true, force: true });
+    for (const name of ["made", "scratch"]) rmSync(join(folder, name), { recursive: true, force: true });
+    mkdirSync(join(folder, "scratch"));
     write({ "all.json": JSON.stringify(records) }, folder);
-    const options = { appKey: null, locale: null, sanitize: true, mediaBaseUrl: null };
+    const options = {
+      scratch: join(folder, "scratch"),
+      appKey: null,
+      locale: null,
+      sanitize: true,
+      mediaBaseUrl: null,
+    };
     await convertSource("json", join(folder, "all.json"), join(folder, "made"), options);
     const problems = noProblems();
     const bundle = await readBundle(join(folder, "made"), false, problems, noProblems());

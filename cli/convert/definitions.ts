@@ -13,29 +13,29 @@ import type { Collection } from "./spool.ts";
 import type { Wanted } from "./values.ts";
 
 /** A field of the source, and what becomes of it. */
-export type PlannedField = {
+export type DefinedField = {
   readonly source: string;
   readonly field: Field;
   readonly wanted: Wanted;
   readonly why: string;
 };
 
-export type PlannedType = {
+export type DefinedType = {
   readonly collection: Collection;
   readonly slug: string;
   readonly definition: BundleType;
   /** Whether the definition was in the bundle already: then it is kept as it is. */
   readonly isKept: boolean;
-  readonly fields: readonly PlannedField[];
+  readonly fields: readonly DefinedField[];
   readonly leftOut: readonly LeftOut[];
 };
 
 /** Throws ImportProblems when a definition of the bundle is invalid. */
-export function planTypes(
+export function defineTypes(
   collections: readonly Collection[],
   keys: ReadonlyMap<string, Keys>,
   bundle: string,
-): PlannedType[] {
+): DefinedType[] {
   const slugs = nameCollections(collections);
   const findNamed: FindNamed = (values, names) => {
     const all = [...values];
@@ -51,7 +51,7 @@ export function planTypes(
       findNamed,
     });
     const kept = readKept(bundle, slug);
-    return kept === null ? planNew(collection, slug, inferred, slugs) : planKept(collection, slug, inferred, kept);
+    return kept === null ? defineNew(collection, slug, inferred, slugs) : defineKept(collection, slug, inferred, kept);
   });
 }
 
@@ -73,16 +73,16 @@ function readKept(bundle: string, slug: string): BundleType | null {
   throw new ImportProblems(problems);
 }
 
-function planNew(
+function defineNew(
   collection: Collection,
   slug: string,
   inferred: readonly (Inferred | LeftOut)[],
   slugs: ReadonlyMap<string, string>,
-): PlannedType {
+): DefinedType {
   const found = inferred.filter((one) => "type" in one);
   const unknown = found.filter(({ target }) => target !== null && !slugs.has(target));
   const sound = found.filter((one) => !unknown.includes(one));
-  const fields = sound.map((one) => planField(one, slugs.get(one.target ?? "") ?? null));
+  const fields = sound.map((one) => defineField(one, slugs.get(one.target ?? "") ?? null));
   const withUse = (use: "filterable" | "sortable") => sound.filter((one) => one[use]).map(({ name }) => name);
   const definition: BundleType = {
     slug,
@@ -105,20 +105,20 @@ function planNew(
   return { collection, slug, definition, isKept: false, fields, leftOut };
 }
 
-function planField(one: Inferred, target: string | null): PlannedField {
+function defineField(one: Inferred, target: string | null): DefinedField {
   const { name, type, label, required, searchable, multiple, separator, dayFirst } = one;
   const field = { name, type, label, required, searchable, multiple, target };
   return { source: one.source, field, wanted: { type, multiple, target, separator, dayFirst }, why: one.why };
 }
 
 /** A field that the definition lacks is left out: that is how people leave one out. */
-function planKept(
+function defineKept(
   collection: Collection,
   slug: string,
   inferred: readonly (Inferred | LeftOut)[],
   definition: BundleType,
-): PlannedType {
-  const fields: PlannedField[] = [];
+): DefinedType {
+  const fields: DefinedField[] = [];
   const leftOut: LeftOut[] = [];
   for (const one of inferred) {
     const field = "name" in one ? definition.fields.find(({ name }) => name === one.name) : undefined;
