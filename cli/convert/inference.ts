@@ -51,7 +51,9 @@ export function inferFields(facts: ReadonlyMap<string, Facts>, around: Surroundi
     if (kind.type === "relation" && kind.target === null) return { source, why: "leads to no record of this source" };
     const name = nameField(source, kind.type, taken);
     const field = { source, name, label: declared?.label ?? makeLabel(source), ...kind };
-    return { ...field, required: declared?.required === true, ...inferUses(field, facts.get(source), around) };
+    // Drafts may lack what the source requires of what it publishes.
+    const required = declared?.required === true && facts.get(source)?.records === around.records;
+    return { ...field, required, ...inferUses(field, facts.get(source), around) };
   });
 }
 

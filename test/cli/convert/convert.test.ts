@@ -6,6 +6,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { convertSource } from "../../../cli/convert/convert.ts";
 import { readDate } from "../../../cli/convert/dates.ts";
+import { addValue, newFacts } from "../../../cli/convert/facts.ts";
+import { inferFields } from "../../../cli/convert/inference.ts";
 import { makeFieldName, makeSlug, makeUuid } from "../../../cli/convert/names.ts";
 import { readBundle, readEntries } from "../../../cli/import/bundle.ts";
 import { noProblems } from "../../../cli/import/report.ts";
@@ -203,6 +205,17 @@ test.each([
   ["may", null],
 ])("the date %j is read as %j", (text, expected) => {
   expect(readDate(text)?.text ?? null).toBe(expected);
+});
+
+test.each([
+  [["a", "b"], true],
+  [["a", ""], false],
+])("what the source requires is required when every record has it: %j", (values, required) => {
+  const facts = newFacts("title");
+  for (const value of values) addValue(facts, value);
+  const declared = [{ name: "title", type: "text", required: true }] as const;
+  const around = { collection: "posts", collections: ["posts"], records: 2, declared, findNamed: () => null };
+  expect(inferFields(new Map([["title", facts]]), around)).toMatchObject([{ name: "title", required }]);
 });
 
 test("any name becomes a legal slug and field name, and the same parts always the same version 5 id", () => {
