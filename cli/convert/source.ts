@@ -53,16 +53,21 @@ export async function* readPieces(
 export async function* readTextPieces(file: SourceFile, context: Pick<ReadContext, "advance">): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let line = 1;
-  for await (const piece of readPieces(file, context)) {
-    let text: string;
+  const decode = (piece?: Buffer) => {
     try {
-      text = decoder.decode(piece, { stream: true });
+      return decoder.decode(piece, { stream: piece !== undefined });
     } catch {
-      throw new SourceError({ file: file.name, line: line + countSoundLines(piece) }, NOT_UTF8);
+      const sound = piece === undefined ? 0 : countSoundLines(piece);
+      throw new SourceError({ file: file.name, line: line + sound }, NOT_UTF8);
     }
+  };
+  for await (const piece of readPieces(file, context)) {
+    const text = decode(piece);
     line += text.split("\n").length - 1;
     yield text;
   }
+  // A character that the end of the file cuts off.
+  decode();
 }
 
 /** The number of lines before the first that is not UTF-8. */

@@ -1,7 +1,7 @@
 /** Reads the XML of a WordPress export in pieces: one element below `<channel>` after the other. */
 import { SaxesParser } from "saxes";
 import { type Place, type ReadContext, SourceError } from "../record.ts";
-import { readPieces, type SourceFile } from "../source.ts";
+import { readTextPieces, type SourceFile } from "../source.ts";
 
 /** An element below `<channel>`, whole. */
 export type Element = {
@@ -15,7 +15,6 @@ export type Element = {
 /** The elements below `<channel>`, one after the other. */
 export async function* readElements(file: SourceFile, progress: Pick<ReadContext, "advance">): AsyncGenerator<Element> {
   const parser = new SaxesParser({ position: false });
-  const decoder = new TextDecoder("utf-8", { fatal: true });
   const open: Element[] = [];
   let whole: Element[] = [];
   const place = () => ({ file: file.name, line: parser.line });
@@ -37,20 +36,13 @@ export async function* readElements(file: SourceFile, progress: Pick<ReadContext
     const element = open.pop();
     if (element !== undefined && open.length === 2) whole.push(element);
   });
-  const decode = (piece?: Buffer) => {
-    try {
-      return decoder.decode(piece, { stream: piece !== undefined });
-    } catch {
-      throw new SourceError(place(), "is not valid UTF-8: save it as UTF-8");
-    }
-  };
-  for await (const piece of readPieces(file, progress)) {
+  for await (const text of readTextPieces(file, progress)) {
     // WordPress writes control characters that posts contain, which no XML may.
-    parser.write(decode(piece).replace(/[^\P{Cc}\t\n\r]/gu, ""));
+    parser.write(text.replace(/[^\P{Cc}\t\n\r]/gu, ""));
     yield* whole;
     whole = [];
   }
-  parser.write(decode()).close();
+  parser.close();
 }
 
 /** The text of an element within another one; empty where there is none. */

@@ -168,6 +168,7 @@ test.each([
   ["csv", "same.csv", "a,b,a\n", 'same.csv:1: names the column "a" twice: give each column a name of its own\n'],
   ["csv", "empty.csv", "", "empty.csv: is empty: its first line must name the columns\n"],
   ["csv", "latin.csv", Buffer.from("a\n\xe9\n", "latin1"), /^latin\.csv:2: is not valid UTF-8: save it as UTF-8\n/],
+  ["csv", "half.csv", Buffer.from("a\nb\xc3", "latin1"), /^half\.csv:2: is not valid UTF-8: save it as UTF-8\n/],
   ["json", "cut.json", '[{"a":1},', "cut.json:1: is not valid JSON: it ends too early, export it again\n"],
   ["json", "broken.ndjson", '{"a":1}\n{"a":\n', /^broken\.ndjson:2: is not valid JSON: /],
   ["json", "numbers.json", "[1]", "numbers.json:1: must hold objects, not 1\n"],
