@@ -49,6 +49,11 @@ export type Command = {
   readonly run: (context: Context, settings: never, ...args: [string, ...string[]]) => Promise<number>;
 };
 
+/** The arguments of a command, each in the notation of commander. */
+export function listArguments({ argument }: Pick<Command, "argument">): readonly string[] {
+  return argument?.split(/ (?=[<[])/) ?? [];
+}
+
 /** Checks at compile time that `run` reads only settings that the command lists in `settings`, or common ones. */
 export function defineCommand<N extends SettingName>(
   command: Omit<Command, "settings" | "run"> & {

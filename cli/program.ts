@@ -4,7 +4,7 @@ import PACKAGE from "../package.json" with { type: "json" };
 import { COMMON_NAMES, type CommonName, isGiven, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/common.ts";
 import { printable } from "../shared/text.ts";
-import { type Command, type Context, DONE, FAILED } from "./command.ts";
+import { type Command, type Context, DONE, FAILED, listArguments } from "./command.ts";
 import type { Configuration } from "./configuration.ts";
 import { refuseUnmeantDatabase } from "./database.ts";
 import { describeFailure } from "./errors.ts";
@@ -152,7 +152,7 @@ function defineProgram(
   for (const command of commands) {
     const sub = program.command(command.name).description(command.describes).exitOverride();
     sub.showHelpAfterError(`(see precast ${command.name} --help)`);
-    for (const argument of command.argument?.split(/ (?=[<[])/) ?? []) sub.argument(argument);
+    for (const argument of listArguments(command)) sub.argument(argument);
     const names = settingNames(command);
     for (const name of names) addOption(sub, name);
     const details = command.details?.() ?? "";

@@ -94,7 +94,7 @@ function nameLink(table: Table, from: ForeignKey, to: ForeignKey): string {
   return from.table === to.table ? withoutId(to.columns[0] as string) : withoutSchema(to.table);
 }
 
-export function withoutSchema(id: string): string {
+function withoutSchema(id: string): string {
   return id.slice(id.indexOf(".") + 1);
 }
 

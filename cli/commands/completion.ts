@@ -2,7 +2,7 @@
 import PACKAGE from "../../package.json" with { type: "json" };
 import { COMMON_NAMES, ConfigError, SETTINGS } from "../../shared/config.ts";
 import type { Setting } from "../../shared/settings/common.ts";
-import { type Command, DONE, defineCommand } from "../command.ts";
+import { type Command, DONE, defineCommand, listArguments } from "../command.ts";
 
 export const completionCommand = defineCommand({
   name: "completion",
@@ -49,7 +49,7 @@ function describeCommand({ name, describes, argument, values = () => [], setting
   const all: Setting[] = [...settings, ...COMMON_NAMES].map((setting) => SETTINGS[setting]);
   const options = [...all.flatMap(describeOption), HELP];
   const known = values();
-  const others = (argument?.split(/ (?=[<[])/) ?? []).slice(known.length > 0 ? 1 : 0);
+  const others = listArguments({ argument }).slice(known.length > 0 ? 1 : 0);
   return { name, describes, options, values: known, takesFiles: others.length > 0 };
 }
 

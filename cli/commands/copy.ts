@@ -8,7 +8,7 @@ import { type Differences, type DifferentEntry, findDifferences } from "../expor
 import type { BundleApp } from "../import/shape.ts";
 import { withScratch } from "../scratch.ts";
 import type { Terminal } from "../terminal.ts";
-import { changesText, importBundle, missingText } from "./import.ts";
+import { changesText, importBundle, sayWarnings } from "./import.ts";
 
 export const copyCommand = defineCommand({
   name: "copy",
@@ -35,7 +35,7 @@ export const copyCommand = defineCommand({
     sayDifferences(terminal, differences, { from, to, prune });
     const changes = `entries ${changesText(report.entries)}; types ${changesText(report.types)}`;
     terminal.say(`${terminal.colors.bold(to)}: ${dryRun ? "dry run, nothing copied: " : ""}${changes}`);
-    for (const warning of [...report.warnings, ...report.missingTargets.map(missingText)]) terminal.warn(warning);
+    sayWarnings(terminal, report);
     const { types: typeChanges, fields, entries } = report;
     terminal.result("", { from, to, dry_run: dryRun, types: typeChanges, fields, entries, differences });
     return DONE;

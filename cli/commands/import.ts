@@ -84,10 +84,9 @@ async function importFolder(
   const { app, types, fields, entries, media = null, missingTargets, warnings } = report;
   const isRefused = settings.strict && hasWarnings(report);
   const why = isRefused ? "nothing imported, because of --strict: " : "";
-  const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
-  const done = `${changes}${media === null ? "" : mediaText(media)}`;
+  const done = `${describeChanges(report)}${media === null ? "" : mediaText(media)}`;
   terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : why}${done}`);
-  for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
+  sayWarnings(terminal, report);
   const next = settings.dryRun || isRefused ? null : "precast build";
   if (next !== null) terminal.say(`Next: run \`${next}\`.`);
   if (settings.json) {
@@ -97,8 +96,16 @@ async function importFolder(
   return isRefused ? DIFFERENT : DONE;
 }
 
-export function missingText({ type, field, target }: MissingTarget): string {
+function missingText({ type, field, target }: MissingTarget): string {
   return `content_types/${type}.json: the target of "${field}" is "${target}", which is no content type of this app. Until it is one, populate shows nothing of it.`;
+}
+
+export function describeChanges({ types, fields, entries }: ImportReport): string {
+  return `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
+}
+
+export function sayWarnings(terminal: Terminal, { warnings, missingTargets }: ImportReport): void {
+  for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
 }
 
 export function changesText({ created, updated, unchanged, deleted }: Changes): string {

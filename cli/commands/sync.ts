@@ -12,7 +12,7 @@ import { readRows, withDatabase } from "../database.ts";
 import { describeFailure } from "../errors.ts";
 import { ImportProblems, type ImportReport } from "../import/report.ts";
 import { withScratch } from "../scratch.ts";
-import { changesText, importBundle, missingText } from "./import.ts";
+import { describeChanges, importBundle, sayWarnings } from "./import.ts";
 
 export const syncCommand = defineCommand({
   name: "sync",
@@ -58,7 +58,6 @@ async function syncOnce(
   { context, source, target, map, dryRun, pruneTypes }: Sync,
   known: string | null,
 ): Promise<string> {
-  const { terminal } = context;
   return withScratch(context, "sync", async (folder) => {
     const spool = await fromSource(source.transaction("read", (session) => spoolRows(session, map, folder)));
     if (spool.digest === known) return known;
@@ -71,24 +70,16 @@ async function syncOnce(
     tell(context, { ...report, warnings }, spool.rows, dryRun);
     return spool.digest;
   });
+}
 
-  function tell({ terminal: { colors } }: Context, report: ImportReport, rows: number, isDry: boolean): void {
-    const { app, types, fields, entries, missingTargets, warnings } = report;
-    const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
-    const dry = isDry ? "dry run, nothing changed: " : "";
-    terminal.say(`${colors.bold(app)}: ${dry}${formatCounted(rows, "row")} read; ${changes}`);
-    for (const warning of [...warnings, ...missingTargets.map(missingText)]) terminal.warn(warning);
-    terminal.result("", {
-      app,
-      dry_run: isDry,
-      rows,
-      types,
-      fields,
-      entries,
-      missing_targets: missingTargets,
-      warnings,
-    });
-  }
+function tell({ terminal }: Context, report: ImportReport, rows: number, dryRun: boolean): void {
+  const { app, types, fields, entries, missingTargets, warnings } = report;
+  const dry = dryRun ? "dry run, nothing changed: " : "";
+  const read = `${formatCounted(rows, "row")} read`;
+  terminal.say(`${terminal.colors.bold(app)}: ${dry}${read}; ${describeChanges(report)}`);
+  sayWarnings(terminal, report);
+  const changes = { types, fields, entries, missing_targets: missingTargets, warnings };
+  terminal.result("", { app, dry_run: dryRun, rows, ...changes });
 }
 
 function hasChanged({ types, fields, entries }: ImportReport): boolean {

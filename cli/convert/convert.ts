@@ -15,7 +15,7 @@ import { APP, ENTRIES, namePath, TYPES } from "../import/folder.ts";
 import { addProblem, noProblems, type Problems } from "../import/report.ts";
 import type { BundleApp } from "../import/shape.ts";
 import { readTime } from "./dates.ts";
-import { type DefinedType, defineTypes, nameCollections } from "./definitions.ts";
+import { type DefinedType, defineTypes } from "./definitions.ts";
 import { type Format, loadReader } from "./formats.ts";
 import { cleanHtml } from "./html.ts";
 import { findKeyField, indexKeys, type Keys, openKeyMaker } from "./keys.ts";
@@ -68,7 +68,7 @@ export async function convertSource(
   const defined = defineTypes(collections, keys, bundle);
   const at: Current = { place: { file: source, line: null } };
   const media = openMedia([resolve(isFolder(source) ? source : dirname(source)), scratch]);
-  const context = openValues(format, app, { collections, keys, media, losses, at }, options);
+  const context = openValues(format, app, { defined, keys, media, losses, at }, options);
   const made = join(scratch, "bundle");
   const types: ConvertedType[] = [];
   for (const type of defined) {
@@ -131,7 +131,7 @@ async function readCollections(
 }
 
 type Found = {
-  readonly collections: readonly Collection[];
+  readonly defined: readonly DefinedType[];
   readonly keys: ReadonlyMap<string, Keys>;
   readonly media: Media;
   readonly losses: Problems;
@@ -150,8 +150,9 @@ function openValues(
   found: Found,
   { sanitize, mediaBaseUrl }: ConvertOptions,
 ): ValueContext {
-  const { collections, keys, media, losses, at } = found;
-  const slugs = nameCollections(collections);
+  const { defined, keys, media, losses, at } = found;
+  const slugs = new Map(defined.map(({ collection, slug }) => [collection.name, slug]));
+  const names = new Map(defined.map(({ collection, slug }) => [slug, collection.name]));
   const base = app.media_base_url ?? mediaBaseUrl ?? LOCAL_MEDIA;
   const findAddress = (folder: string) => (address: string) => {
     const path = media.find(folder, address);
@@ -169,9 +170,8 @@ function openValues(
       }),
     placeMedia: ({ path, name, address }) => media.place(path, name, address),
     findEntry: (target, collection, key) => {
-      const near = collection ?? [...slugs].find(([, slug]) => slug === target)?.[0];
-      const names = near === undefined ? [...keys.keys()] : [near];
-      for (const name of names) {
+      const near = collection ?? (target === null ? undefined : names.get(target));
+      for (const name of near === undefined ? keys.keys() : [near]) {
         const known = keys.get(name);
         // Names and slugs are only looked for where it is known of what.
         const found = near === undefined ? (known?.has(key) ? key : null) : (known?.find(key) ?? null);

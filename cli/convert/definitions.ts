@@ -56,7 +56,7 @@ export function defineTypes(
 }
 
 /** The slug of each collection's content type. */
-export function nameCollections(collections: readonly Collection[]): ReadonlyMap<string, string> {
+function nameCollections(collections: readonly Collection[]): ReadonlyMap<string, string> {
   const slugs = new Map<string, string>();
   for (const { name } of collections) slugs.set(name, makeUnique(makeSlug(name), new Set(slugs.values()), "-"));
   return slugs;

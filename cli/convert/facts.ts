@@ -31,7 +31,7 @@ export type Facts = {
   readonly collections: Set<string | null>;
 };
 
-export const MAX_DISTINCT = 1_000;
+const MAX_DISTINCT = 1_000;
 /** A longer value repeats too rarely to be kept. */
 const MAX_KEPT = 200;
 

@@ -74,11 +74,7 @@ function leadSet(set: string, findAddress: HtmlRules["findAddress"]): string {
   return candidates.join(", ");
 }
 
-/** Text as HTML: paragraphs where it has empty lines. */
-export function writeParagraphs(text: string): string {
-  const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-  return escaped
-    .split(/\n\s*\n/)
-    .map((paragraph) => `<p>${paragraph.trim().replaceAll("\n", "<br />")}</p>`)
-    .join("\n");
+/** Text as it stands in HTML, also in an attribute. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }

@@ -1,5 +1,7 @@
 /** Renders Contentful's long texts as HTML: rich text with its own renderer, Markdown with a common one. */
+
 import { documentToHtmlString, type Options } from "@contentful/rich-text-html-renderer";
+import { escapeHtml } from "../html.ts";
 import { renderMarkdown as renderText } from "../markdown.ts";
 
 export type Asset = {
@@ -65,8 +67,4 @@ export function renderMarkdown(text: string): string {
 function renderAsset({ address, source, isImage, name, text }: Asset): string {
   if (!isImage) return `<p><a href="${escapeHtml(address)}">${escapeHtml(text || name)}</a></p>`;
   return `<img src="${escapeHtml(source)}" alt="${escapeHtml(text)}">`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }

@@ -1,6 +1,8 @@
 /** Renders Sanity's portable text as HTML, with its own renderer. */
+
 import { relative } from "node:path";
 import { escapeHTML, type PortableTextHtmlComponents, toHTML } from "@portabletext/to-html";
+import { escapeHtml } from "../html.ts";
 
 type Value = { readonly [name: string]: unknown };
 type File = { readonly path: string | null; readonly name: string; readonly address: string | null };
@@ -33,7 +35,7 @@ export function renderPortableText(
       const source = file?.path == null ? file?.address : encodeURI(relative(folder, file.path));
       if (file !== null && source != null) return renderFile(block, file, source);
       if (file !== null) return lose("files that the export lacks", "");
-      if (typeof block.code === "string") return `<pre><code>${escapeText(block.code)}</code></pre>`;
+      if (typeof block.code === "string") return `<pre><code>${escapeHtml(block.code)}</code></pre>`;
       return lose(`blocks of type ${block._type}`, "");
     },
     unknownMark: ({ markType, children }) => lose(`marks of type ${markType}`, children),
@@ -43,12 +45,8 @@ export function renderPortableText(
 }
 
 function renderFile({ _type, alt, caption }: Value, { name }: File, source: string): string {
-  if (_type === "file") return `<p><a href="${escapeText(source)}">${escapeText(name)}</a></p>`;
-  const image = `<img src="${escapeText(source)}" alt="${escapeText(typeof alt === "string" ? alt : "")}">`;
+  if (_type === "file") return `<p><a href="${escapeHtml(source)}">${escapeHtml(name)}</a></p>`;
+  const image = `<img src="${escapeHtml(source)}" alt="${escapeHtml(typeof alt === "string" ? alt : "")}">`;
   if (typeof caption !== "string" || caption === "") return image;
   return `<figure>${image}<figcaption>${escapeHTML(caption)}</figcaption></figure>`;
-}
-
-function escapeText(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }

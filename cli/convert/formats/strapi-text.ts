@@ -1,4 +1,5 @@
 /** Renders the blocks of Strapi's editor as HTML. */
+import { escapeHtml } from "../html.ts";
 
 type Node = { readonly type?: string; readonly children?: readonly Node[] } & { readonly [name: string]: unknown };
 
@@ -46,8 +47,4 @@ function renderText(node: Node): string {
 
 function renderImage({ url = "", alternativeText = "" }: { url?: unknown; alternativeText?: unknown } = {}): string {
   return `<img src="${escapeHtml(String(url))}" alt="${escapeHtml(String(alternativeText ?? ""))}">`;
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 }
