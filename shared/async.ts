@@ -101,6 +101,24 @@ export async function runConcurrently<T>(
   if (failures.length > 0) throw failures[0];
 }
 
+/** Lets no more than so many jobs run at the same time, in the order in which they are given. */
+export function openLimit(most: number): <T>(job: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  return async (job) => {
+    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await job();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
 // Shares work among the callers that ask for it while it runs.
 
 export function shareRunning<T>(work: () => Promise<T>): () => Promise<T> {

@@ -80,8 +80,10 @@ export const REMOTE_FILE = "elsewhere.json";
 /** The stage of a build from the moment when all files are there until all are in place, relative to the tree. */
 export const READY = `${STATE_FOLDER}/ready`;
 
-/** What is there as long as not all files of a build, or of a deploy to a folder, are in place. */
-const UNDER_WAY = [READY, `${STATE_FOLDER}/journal.json`];
+/** What is there as long as not all files of a build, or of a deploy of the app to a folder, are in place. */
+function namesUnderWay(appKey: string): string[] {
+  return [READY, `${STATE_FOLDER}/${segment(appKey)}/journal.json`];
+}
 
 /** The state file of an app, relative to the tree. */
 export function nameStateFile(appKey: string): string {
@@ -136,7 +138,10 @@ export function isCatalogOf({ app, counts }: TreeState, catalog: string, out: st
   if (found === null || isDeepStrictEqual(found, own)) return true;
   const describe = ({ entry_count: _, ...type }: (typeof own)[number]) => JSON.stringify(type);
   const known = own.map(describe);
-  return UNDER_WAY.some((path) => exists(join(out, path))) && found.some((type) => known.includes(describe(type)));
+  return (
+    namesUnderWay(app.key).some((path) => exists(join(out, path))) &&
+    found.some((type) => known.includes(describe(type)))
+  );
 }
 
 function readCatalog(text: string) {

@@ -157,7 +157,7 @@ describe("the layout", () => {
       [
         "cli/adopt/map.ts",
         ...["changes", "history", "remote"].map((name) => `cli/builder/${name}.ts`),
-        ...["lease", "manifest", "media", "purge"].map((name) => `cli/deploy/${name}.ts`),
+        ...["layout", "lease", "manifest", "media", "purge"].map((name) => `cli/deploy/${name}.ts`),
         "cli/explain/query-plan.ts",
         "cli/import/definition.ts",
         "cli/import/shape.ts",

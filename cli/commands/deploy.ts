@@ -96,7 +96,7 @@ function deploy(
   return deployTree(target, {
     ...settings,
     throwIfStopped,
-    media: media ? { ...settings, throwIfStopped, onMedia: dryRun ? sayMedia : undefined } : undefined,
+    media: media ? { ...settings, onMedia: dryRun ? sayMedia : undefined } : undefined,
     purge: purge ?? undefined,
     onProgress: progress?.update,
     onPlan: dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,

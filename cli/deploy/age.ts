@@ -1,8 +1,7 @@
 /** Tells whether the tree to deploy is older than the deployed one, by what both have read of their database. */
-import { runConcurrently } from "../../shared/async.ts";
-import { findAppFolder, isStatePath, readStateAt, type TreeState } from "../../shared/tree.ts";
+import { isStatePath, readStateAt, STATE_FOLDER, type TreeState } from "../../shared/tree.ts";
 import type { LocalTree } from "./local-tree.ts";
-import type { Manifest } from "./manifest.ts";
+import type { Notes } from "./manifest.ts";
 import { type Plan, touchedBy } from "./plan.ts";
 import type { Store } from "./store.ts";
 
@@ -22,32 +21,20 @@ type Deployed = Pick<TreeState, "app" | "built_at" | "source" | "snapshot">;
 type Local = Pick<TreeState, "built_at"> & Partial<Pick<TreeState, "source" | "snapshot">>;
 
 /**
- * The error that refuses to replace a newer tree; null when there is none. Trees differ if files for clients would change:
- * two builds of the same content are both welcome.
+ * The error that refuses to replace a newer tree of an app; null when there is none. Trees differ if files for clients would
+ * change: two builds of the same content are both welcome.
  */
 export async function findNewer(
   store: Store,
-  local: LocalTree,
+  { builtAt }: Pick<LocalTree, "builtAt">,
   plan: Plan,
-  manifest: Manifest | null,
-  concurrency: number,
+  { manifest }: Pick<Notes, "manifest">,
 ): Promise<OlderTreeError | null> {
-  const touched = new Set(
-    touchedBy(plan)
-      .filter((path) => !isStatePath(path))
-      .map(findAppFolder),
-  );
-  const paths = [...(manifest?.files.keys() ?? [])].filter(
-    (path) => isStatePath(path) && touched.has(findAppFolder(path)),
-  );
-  const newer: OlderTreeError[] = [];
-  await runConcurrently(paths, concurrency, async (path) => {
-    const deployed = readStateAt(path, (await store.get(path))?.bytes.toString("utf8") ?? "");
-    const own = local.states.get(path) ?? (local.builtAt === null ? null : { built_at: local.builtAt });
-    if (deployed !== null && own !== null && isOlder(own, deployed))
-      newer.push(new OlderTreeError(deployed, own, store));
-  });
-  return newer[0] ?? null;
+  const path = `${STATE_FOLDER}/${plan.appFolder}.json`;
+  if (manifest?.files.has(path) !== true || touchedBy(plan).every(isStatePath)) return null;
+  const deployed = readStateAt(path, (await store.get(path))?.bytes.toString("utf8") ?? "");
+  const own = plan.app?.state ?? (builtAt === null ? null : { built_at: builtAt });
+  return deployed !== null && own !== null && isOlder(own, deployed) ? new OlderTreeError(deployed, own, store) : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Carries out a plan, in an order in which no link ever leads to a missing file: writes the journal, uploads files,
- * replaces the manifest, and deletes old files. If a step fails, the error says how far the deploy got.
+ * Carries out the plan of an app, in an order in which no link ever leads to a missing file: writes the journal, uploads
+ * files, replaces the manifest, and deletes old files. If a step fails, the error says how far the deploy got.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -8,21 +8,18 @@ import { join } from "node:path";
 import { makeTags } from "../../shared/api/answer.ts";
 import { runConcurrently } from "../../shared/async.ts";
 import { digestBytes, findOwner, isStatePath, keysByFolder } from "../../shared/tree.ts";
-import type { FileProgress } from "../builder/build.ts";
 import { describeFailure } from "../errors.ts";
 import { UnfinishedTreeError } from "./local-tree.ts";
 import {
-  JOURNAL,
   type Journal,
-  MANIFEST,
   type StoreContents,
   type UploadOptions,
   unpurgedIn,
   writeJournal,
   writeManifest,
 } from "./manifest.ts";
-import { knownApps, type Plan, type PlannedFile, touchedBy, unpurgedFor } from "./plan.ts";
-import { PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
+import { type Plan, type PlannedFile, touchedBy, unpurgedFor } from "./plan.ts";
+import { namePrivateFile, PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
 
 export type ChangeOptions = UploadOptions & {
   readonly out: string;
@@ -31,7 +28,8 @@ export type ChangeOptions = UploadOptions & {
   readonly filesPerMark?: number | undefined;
   /** Called before each try of a write. Throws when nothing more may be sent: on a stop signal or a lost lock. */
   readonly throwIfStopped: () => void;
-  readonly onProgress?: ((progress: FileProgress) => void) | undefined;
+  /** Called for each uploaded file with its size. */
+  readonly onUpload?: ((bytes: number) => void) | undefined;
 };
 
 /** A deploy failed. The message says why, and how far the deploy got. */
@@ -48,7 +46,7 @@ export async function explainFailure<T>(explanation: string | (() => string), ru
   });
 }
 
-type Change = {
+export type Change = {
   readonly store: Store;
   readonly plan: Plan;
   readonly options: ChangeOptions;
@@ -64,7 +62,7 @@ type Change = {
   readonly filesPerMark: number;
   /** Of manifest and journal, as this deploy has last read or written them. */
   readonly etags: { manifest: string | null; journal: string | null };
-  readonly done: { files: number; marked: number; bytes: number; deleted: number };
+  readonly done: { files: number; marked: number; deleted: number };
 };
 
 /**
@@ -73,6 +71,11 @@ type Change = {
  */
 const FILES_PER_MARK = 1_000;
 const MOST_MARKS = 10;
+
+/** Whether files or the manifest of the app have to change. */
+export function needsChange({ writes, removes }: Plan, { uploaded }: StoreContents): boolean {
+  return writes.length + removes.length + uploaded.size > 0;
+}
 
 export function prepareChange(
   store: Store,
@@ -83,13 +86,14 @@ export function prepareChange(
   purging: boolean,
 ): Change {
   const planned = plan.writes.flat();
-  const hasChanges = planned.length > 0 || plan.removes.length > 0 || before.uploaded.size > 0;
+  const hasChanges = needsChange(plan, before);
+  const { manifest, journal: earlier } = before;
   const touched = new Set(touchedBy(plan));
   // Uploads of interrupted deploys that still count: the manifest lists them only once this deploy has replaced it.
   const uploaded = [...before.uploaded].filter(([path]) => !touched.has(path));
   const writes = planned.map(({ path, sha256, size }) => [path, { sha256, size }] as const);
   const journal: Journal = {
-    generation: (before.manifest?.generation ?? 0) + (hasChanges ? 1 : 0),
+    generation: Math.max(manifest?.generation ?? 0, earlier?.generation ?? 0) + (hasChanges ? 1 : 0),
     deploy: randomUUID(),
     cacheControl: options.cacheControl,
     cdnCacheControl: options.cdnCacheControl,
@@ -98,7 +102,7 @@ export function prepareChange(
     removes: plan.removes.flat(),
     purging,
     purges: unpurgedFor(plan, before, purging),
-    apps: knownApps(plan, before),
+    app: plan.key,
   };
   const throwIfStopped = () => {
     options.throwIfStopped();
@@ -109,7 +113,7 @@ export function prepareChange(
     options: { ...options, throwIfStopped },
     filesPerMark: options.filesPerMark ?? Math.max(FILES_PER_MARK, Math.ceil(planned.length / MOST_MARKS)),
     etags: { ...before.etags },
-    done: { files: 0, marked: 0, bytes: 0, deleted: 0 },
+    done: { files: 0, marked: 0, deleted: 0 },
   };
 }
 
@@ -118,21 +122,21 @@ export async function changeStore(change: Change): Promise<void> {
   const { plan, done, journal } = change;
   const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
   const again = "Run the deploy again";
+  const all = `All ${writes} files of ${nameApp(plan)} were uploaded`;
   const rest = () => (done.marked === 0 ? "it uploads all of them" : `it does not upload ${done.marked} of them again`);
   // From here on, a later deploy does not trust the manifest for the files in the journal.
-  await explainFailure(`Nothing was changed. ${again}.`, () => replaceJournal(change, journal));
+  await explainFailure(`Nothing of ${nameApp(plan)} was changed. ${again}.`, () => replaceJournal(change, journal));
   await explainFailure(
-    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: ${rest()}.`,
+    () =>
+      `${done.files} of ${writes} files of ${nameApp(plan)} were uploaded, and nothing was deleted. ${again}: ${rest()}.`,
     () => upload(change),
   );
   await explainFailure(
-    () =>
-      `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: ${rest()}.`,
+    () => `${all}; the manifest was not replaced, and nothing was deleted. ${again}: ${rest()}.`,
     () => replaceManifest(change),
   );
   await explainFailure(
-    () =>
-      `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
+    () => `${all}; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
     async () => {
       await removeOld(change);
       if (journal.purging && removes > 0) await leaveOwed(change, unpurgedIn(journal));
@@ -140,18 +144,20 @@ export async function changeStore(change: Change): Promise<void> {
   );
 }
 
+export function nameApp({ key, appFolder }: Plan): string {
+  return key ?? appFolder;
+}
+
 async function upload(change: Change): Promise<void> {
   const { plan, journal, options, filesPerMark, done } = change;
-  const apps = keysByFolder(plan.tree.apps);
-  const total = plan.writes.flat().length;
+  const apps = keysByFolder(plan.key === null ? [] : [plan.key]);
   for (const step of plan.writes) {
     for (let next = 0; next < step.length; ) {
       const untilMark = step.slice(next, next + filesPerMark - (done.files - done.marked));
       await runConcurrently(untilMark, options.concurrency, async (file) => {
         await uploadFile(change, file, apps);
         done.files += 1;
-        done.bytes += file.size;
-        options.onProgress?.({ done: done.files, total, bytes: done.bytes });
+        options.onUpload?.(file.size);
       });
       next += untilMark.length;
       if (done.files - done.marked < filesPerMark) continue;
@@ -184,11 +190,13 @@ function readPlanned(out: string, path: string, sha256: string): Uint8Array<Arra
   throw new UnfinishedTreeError(`A build changed ${out} during the deploy.`);
 }
 
-function replaceManifest(change: Change): Promise<void> {
+/** The manifest of an app that is gone goes as the last of its files. */
+async function replaceManifest(change: Change): Promise<void> {
   const { generation, cacheControl, cdnCacheControl } = change.journal;
-  const { apps, files } = change.plan.tree;
-  const text = writeManifest({ generation, cacheControl, cdnCacheControl, apps, files });
-  return replacePrivateFile(change, "manifest", text);
+  const { app } = change.plan;
+  if (app === null) return;
+  const text = writeManifest({ generation, cacheControl, cdnCacheControl, app: app.key, files: app.files });
+  await replacePrivateFile(change, "manifest", text);
 }
 
 async function removeOld({ store, plan, options, done }: Change): Promise<void> {
@@ -198,6 +206,7 @@ async function removeOld({ store, plan, options, done }: Change): Promise<void> 
       done.deleted += 1;
     });
   }
+  if (plan.app === null) await store.remove(namePrivateFile(plan.appFolder, "manifest.json"), options.throwIfStopped);
 }
 
 /**
@@ -205,10 +214,11 @@ async function removeOld({ store, plan, options, done }: Change): Promise<void> 
  * the next deploy that purges makes up for it.
  */
 export async function endJournal(change: Change): Promise<void> {
-  const { store, options, before, hasChanges } = change;
+  const { store, plan, options, before, hasChanges } = change;
   const { purging, purges } = change.journal;
   if (purging || purges.length === 0) {
-    if (before.journal !== null || hasChanges) await store.remove(JOURNAL, options.throwIfStopped);
+    if (before.journal !== null || hasChanges)
+      await store.remove(namePrivateFile(plan.appFolder, "journal.json"), options.throwIfStopped);
   } else if (hasChanges) {
     await leaveOwed(change, purges);
   }
@@ -225,8 +235,8 @@ function replaceJournal(change: Change, journal: Journal): Promise<void> {
 
 /** Throws when another deploy has replaced the file since this one has read or written it. */
 async function replacePrivateFile(change: Change, name: "manifest" | "journal", text: string): Promise<void> {
-  const { store, options, conditional, etags } = change;
-  const [key, etag] = [name === "manifest" ? MANIFEST : JOURNAL, etags[name]];
+  const { store, plan, options, conditional, etags } = change;
+  const [key, etag] = [namePrivateFile(plan.appFolder, `${name}.json`), etags[name]];
   const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
   const outcome = await putPrivateFile(store, key, text, {
     condition: conditional ? condition : undefined,

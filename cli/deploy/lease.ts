@@ -1,6 +1,6 @@
 /**
- * Keeps two deploys to one bucket apart with a lease: an object that names its owner. A deploy creates it if there is
- * none, renews it while it runs, and takes it over when its owner is dead. Its age is by the store's clock, because the
+ * Keeps two deploys of one app to one bucket apart with a lease: an object that names its owner. A deploy creates it if there
+ * is none, renews it while it runs, and takes it over when its owner is dead. Its age is by the store's clock, because the
  * clocks of machines may differ.
  */
 import { hash, randomUUID } from "node:crypto";
@@ -13,13 +13,10 @@ import {
   DeployLockedError,
   type PutOutcome,
   putPrivateFile,
-  STORE_FOLDER,
   type Store,
   type Stored,
   type StoreLock,
 } from "./store.ts";
-
-export const LEASE = `${STORE_FOLDER}/deploy.lock`;
 
 const ownerSchema = once(() =>
   z.object({
@@ -35,33 +32,43 @@ const ownerSchema = once(() =>
 type Owner = Readonly<z.output<ReturnType<typeof ownerSchema>>>;
 
 type LeaseOptions = {
+  readonly store: Store;
+  readonly key: string;
+  /** What it is for, in messages. */
+  readonly name: string;
   readonly now: () => Date;
   /** Seconds that a request may take. */
   readonly timeout: number;
+  /** Whether the store honours conditional writes, if that is known from an earlier lease. */
+  readonly isConditional: boolean | null;
 };
+
+/** An object at a key, and what it is called. */
+type Place = Pick<LeaseOptions, "store" | "key" | "name">;
 
 const EXPIRY = 120;
 const MAX_TRIES = 5;
 
 /** Throws DeployLockedError when another deploy holds the lease. */
-export async function takeLease(store: Store, { now, timeout }: LeaseOptions): Promise<StoreLock> {
+export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOptions): Promise<StoreLock> {
+  const { store, key, name } = at;
   const expiry = Math.max(EXPIRY, 4 * timeout);
-  const place = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
-  const owner: Owner = { id: randomUUID(), ...place, since: now().toISOString(), expires_after: expiry };
+  const machine = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
+  const owner: Owner = { id: randomUUID(), ...machine, since: now().toISOString(), expires_after: expiry };
   let renewed = now().getTime();
-  let etag = await acquire(store, owner);
+  let etag = await acquire(at, owner);
   let lost = false;
-  const conditional = await honoursConditions(store, owner);
+  const conditional = isConditional ?? (await honoursConditions(at, owner));
   const ended = new AbortController();
 
   const renew = async () => {
     const start = now().getTime();
     const condition = conditional ? ({ kind: "etag", etag } as const) : undefined;
-    const outcome = await writeOwner(store, owner, condition, ended.signal);
+    const outcome = await writeOwner(at, owner, condition, ended.signal);
     if (outcome.kind === "put") etag = outcome.etag;
     else {
       // An earlier renewal whose response was lost may have changed the ETag.
-      const now = await store.get(LEASE);
+      const now = await store.get(key);
       if (now === null || readOwner(now)?.id !== owner.id) lost = true;
       else etag = now.etag;
     }
@@ -74,54 +81,54 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   // A request that begins in time ends before the lease expires, unless the size of its body lengthens its timeout.
   const isExpiring = () => secondsSinceRenewal() + timeout > expiry;
   const check = () => {
-    if (lost) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
-    if (isExpiring()) throw notRenewed(store, secondsSinceRenewal());
+    if (lost) throw new DeployLockedError(`Another deploy may have taken over ${name}.`);
+    if (isExpiring()) throw notRenewed(name, secondsSinceRenewal());
   };
   const release = async () => {
     clearInterval(timer);
     ended.abort();
     // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
     if (isExpiring()) return;
-    const stored = await store.get(LEASE);
-    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(LEASE);
+    const stored = await store.get(key);
+    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(key);
   };
   return { check, conditional, release };
 }
 
 /** Writes the lease and returns its ETag. Throws DeployLockedError when another deploy holds it. */
-async function acquire(store: Store, owner: Owner): Promise<string> {
+async function acquire(at: Place, owner: Owner): Promise<string> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const stored = await store.get(LEASE);
-    if (stored !== null && readOwner(stored)?.id !== owner.id && !isDead(stored)) throw heldBy(store, stored);
+    const stored = await at.store.get(at.key);
+    if (stored !== null && readOwner(stored)?.id !== owner.id && !isDead(stored)) throw heldBy(at.name, stored);
     const condition = stored === null ? { kind: "absent" as const } : { kind: "etag" as const, etag: stored.etag };
-    const outcome = await writeOwner(store, owner, condition);
+    const outcome = await writeOwner(at, owner, condition);
     if (outcome.kind === "put") return outcome.etag;
-    if (outcome.kind === "unsupported") return acquireUnconditionally(store, owner);
+    if (outcome.kind === "unsupported") return acquireUnconditionally(at, owner);
   }
-  throw new DeployLockedError(`Other deploys keep taking the lock of ${store.name}. Try again later.`);
+  throw new DeployLockedError(`Other deploys keep taking the lock of ${at.name}. Try again later.`);
 }
 
-async function acquireUnconditionally(store: Store, owner: Owner): Promise<string> {
-  await writeOwner(store, owner, undefined);
-  const stored = await store.get(LEASE);
-  if (stored === null || readOwner(stored)?.id !== owner.id) throw heldBy(store, stored);
+async function acquireUnconditionally(at: Place, owner: Owner): Promise<string> {
+  await writeOwner(at, owner, undefined);
+  const stored = await at.store.get(at.key);
+  if (stored === null || readOwner(stored)?.id !== owner.id) throw heldBy(at.name, stored);
   return stored.etag;
 }
 
 /** Tries two writes that must be refused: on condition that there is no lease, and with an ETag that is not its own. */
-async function honoursConditions(store: Store, owner: Owner): Promise<boolean> {
-  const absent = await writeOwner(store, owner, { kind: "absent" });
-  const other = await writeOwner(store, owner, { kind: "etag", etag: '"00000000000000000000000000000000"' });
+async function honoursConditions(at: Place, owner: Owner): Promise<boolean> {
+  const absent = await writeOwner(at, owner, { kind: "absent" });
+  const other = await writeOwner(at, owner, { kind: "etag", etag: '"00000000000000000000000000000000"' });
   return absent.kind === "unmet" && other.kind === "unmet";
 }
 
 function writeOwner(
-  store: Store,
+  { store, key }: Place,
   owner: Owner,
   condition: Condition | undefined,
   signal?: AbortSignal,
 ): Promise<PutOutcome> {
-  return putPrivateFile(store, LEASE, `${JSON.stringify(owner)}\n`, { condition, signal });
+  return putPrivateFile(store, key, `${JSON.stringify(owner)}\n`, { condition, signal });
 }
 
 function readOwner({ bytes }: Stored): Owner | null {
@@ -135,16 +142,16 @@ function isDead(stored: Stored): boolean {
   return stored.age !== null && stored.age >= (owner?.expires_after ?? EXPIRY);
 }
 
-function notRenewed(store: Store, seconds: number): DeployLockedError {
-  const what = `The lock of ${store.name} was not renewed for ${Math.floor(seconds)} seconds`;
+function notRenewed(name: string, seconds: number): DeployLockedError {
+  const what = `The lock of ${name} was not renewed for ${Math.floor(seconds)} seconds`;
   const why = "the store did not answer, or this machine was suspended";
   return new DeployLockedError(`${what}: ${why}. Another deploy may have taken over.`);
 }
 
-function heldBy(store: Store, stored: Stored | null): DeployLockedError {
+function heldBy(name: string, stored: Stored | null): DeployLockedError {
   const owner = stored === null ? null : readOwner(stored);
   const who = owner === null ? "Another deploy" : `Another deploy (${owner.host}, process ${owner.pid})`;
   const left = Math.max(1, Math.ceil((owner?.expires_after ?? EXPIRY) - (stored?.age ?? 0)));
-  const message = `${who} holds the lock of ${store.name}. Wait for it to end, then deploy again.`;
+  const message = `${who} holds the lock of ${name}. Wait for it to end, then deploy again.`;
   return new DeployLockedError(`${message} If it has died, its lock expires in ${left} seconds.`);
 }

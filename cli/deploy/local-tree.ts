@@ -25,17 +25,21 @@ import {
 import { readBuildTime } from "../builder/changes.ts";
 import { hasAllApps, readRemoteFiles } from "../builder/remote.ts";
 
+/** An app of the tree. */
+export type LocalApp = {
+  readonly key: string;
+  /** By path relative to the tree, sorted. Includes the state file, and the files in `elsewhere`. */
+  readonly files: FileDigests;
+  readonly state: TreeState;
+};
+
 export type LocalTree = {
-  /** By path relative to the tree, sorted. Includes the state files of the apps, and the files in `elsewhere`. */
-  readonly files: ReadonlyMap<string, FileDigest>;
-  /** Keys of the apps, sorted. */
-  readonly apps: readonly string[];
+  /** By key, sorted. */
+  readonly apps: ReadonlyMap<string, LocalApp>;
   /** Paths of files that this tree lacks, because they exist only where it was deployed. */
   readonly remote: ReadonlySet<string>;
   /** Whether the tree has every app of its database: one that was built with --app may lack some. */
   readonly hasAllApps: boolean;
-  /** By the path of the state file, relative to the tree. */
-  readonly states: ReadonlyMap<string, TreeState>;
   /** When the last build of the tree began; null when that is unknown. */
   readonly builtAt: string | null;
   /** Paths of files with addresses of media that lead to the reader's own machine. */
@@ -57,7 +61,7 @@ export async function scanTree(out: string): Promise<LocalTree> {
   const digests = readRemoteFiles(out);
   if (digests === null) throw notBuilt(out);
   const absent = digestsByFolder(digests);
-  const files = new Map<string, FileDigest>();
+  const apps: LocalApp[] = [];
   const localMedia: string[] = [];
   for (const state of states) {
     const key = state.app.key;
@@ -73,19 +77,18 @@ export async function scanTree(out: string): Promise<LocalTree> {
     own.set(nameStateFile(key), digestBytes(readFileSync(join(out, nameStateFile(key)))));
     if (own.size - 1 !== state.files)
       throw notAsBuilt(out, `${key} has ${own.size - 1} files, but its build left ${state.files}`);
-    for (const [path, digest] of own) files.set(path, digest);
+    apps.push({ key, files: inOrder(own), state });
   }
   refuseUnderWay(out);
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
-  const remote = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
-  const apps = states.map(({ app }) => app.key).sort();
+  const remote = new Set([...digests.keys()].filter((path) => !isFile(join(out, path))));
+  const byKey = apps.sort((one, other) => (one.key < other.key ? -1 : 1)).map((app) => [app.key, app] as const);
   const builtAt = readBuildTime(join(out, STATE_FOLDER, CHANGES_FILE));
-  const byPath = new Map(states.map((state) => [nameStateFile(state.app.key), state]));
-  return { files: inOrder(files), apps, remote, hasAllApps: hasAllApps(out), states: byPath, builtAt, localMedia };
+  return { apps: new Map(byKey), remote, hasAllApps: hasAllApps(out), builtAt, localMedia };
 }
 
 /** Sorts files by their paths. */
-export function inOrder(files: Iterable<readonly [path: string, digest: FileDigest]>): FileDigests {
+function inOrder(files: Iterable<readonly [path: string, digest: FileDigest]>): FileDigests {
   return new Map([...files].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 

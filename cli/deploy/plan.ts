@@ -2,47 +2,61 @@
  * Plans what to upload and delete, and in which order: a client must never follow a link to a missing file. Refuses plans
  * that cannot be carried out, or that look like a mistake, and tells which files a CDN has to be purged of.
  */
-import { segment } from "../../shared/api/address.ts";
+import { textOfSegment } from "../../shared/api/address.ts";
 import { formatFiles } from "../../shared/text.ts";
 import {
   describeTreeFile,
   type FileDigest,
-  findAppFolder,
+  type FileDigests,
   isStatePath,
   keysByFolder,
   type TreeFile,
 } from "../../shared/tree.ts";
-import { inOrder, type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
-import { type Manifest, owedIn, type StoreContents, unpurgedIn } from "./manifest.ts";
+import { type LocalApp, type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
+import { owedIn, type StoreContents, unpurgedIn } from "./manifest.ts";
 import type { Store } from "./store.ts";
 
 export type PlannedFile = FileDigest & { readonly path: string; readonly isNew: boolean };
 
-export type Plan = {
+/** An app of the tree, the store or both. */
+export type PlannedApp = {
+  readonly appFolder: string;
+  /** Null when the tree has no such app, so that everything of it is deleted. */
+  readonly app: LocalApp | null;
+};
+
+export type Plan = PlannedApp & {
+  /** The key of the app; null when neither tree nor store tells it. */
+  readonly key: string | null;
   /** Steps: each begins when the one before it is done. The same holds for `removes`. */
   readonly writes: readonly (readonly PlannedFile[])[];
   readonly removes: readonly (readonly string[])[];
   readonly unchanged: number;
-  /** The local tree with the files of other apps that the store keeps. */
-  readonly tree: LocalTree;
 };
 
 /** Throws UnfinishedTreeError when the plan would need files that the local tree lacks. */
-export function planDeploy(store: Store, out: string, local: LocalTree, before: StoreContents): Plan {
-  const tree = withOtherApps(local, before.manifest);
+export function planDeploy(
+  store: Store,
+  out: string,
+  { appFolder, app }: PlannedApp,
+  remote: LocalTree["remote"],
+  before: StoreContents,
+): Plan {
+  const files: FileDigests = app?.files ?? new Map();
   const { certain, uncertainPaths, visiblePaths } = before;
   const writes: PlannedFile[] = [];
-  for (const [path, digest] of tree.files) {
+  for (const [path, digest] of files) {
     if (certain.get(path)?.sha256 !== digest.sha256) writes.push({ path, ...digest, isNew: !visiblePaths.has(path) });
   }
-  const removes = [...new Set([...certain.keys(), ...uncertainPaths])].filter((path) => !tree.files.has(path)).sort();
-  refuseOtherApps([...writes.map(({ path }) => path), ...removes], local, out, store);
-  refuseAbsent(writes, tree, out, store);
+  const removes = [...new Set([...certain.keys(), ...uncertainPaths])].filter((path) => !files.has(path)).sort();
+  refuseAbsent(writes, remote, out, store);
   return {
+    appFolder,
+    app,
+    key: app?.key ?? before.manifest?.app ?? before.journal?.app ?? textOfSegment(appFolder),
     writes: inSteps(writes, WRITE_STEPS, ({ path, isNew }) => writeStep(path, isNew)),
     removes: inSteps(removes, REMOVE_STEPS, removeStep),
-    unchanged: tree.files.size - writes.length,
-    tree,
+    unchanged: files.size - writes.length,
   };
 }
 
@@ -78,41 +92,8 @@ function isFirstPage(path: string): boolean {
   return path.endsWith("/page/1.json");
 }
 
-// Keeps what a target has of apps that the tree lacks, because it was built with --app.
-
-/**
- * A tree that lacks apps, completed by the files that the manifest lists of others, as files that exist only at the
- * target. A tree that has all apps stays as it is: what the manifest lists of others is surplus then.
- */
-function withOtherApps(tree: LocalTree, manifest: Manifest | null): LocalTree {
-  if (tree.hasAllApps || manifest === null) return tree;
-  const isOwn = ownedBy(tree);
-  const others = [...manifest.files].filter(([path]) => !isOwn(path));
-  const files = inOrder([...tree.files, ...others]);
-  const apps = [...new Set([...tree.apps, ...manifest.apps])].sort();
-  return { ...tree, files, apps, remote: new Set([...tree.remote, ...others.map(([path]) => path)]) };
-}
-
-/**
- * Throws UnfinishedTreeError when files of an app that the tree lacks would change, as with --force, with other headers,
- * or after a deploy of that app was interrupted.
- */
-function refuseOtherApps(changed: readonly string[], tree: LocalTree, out: string, store: Store): void {
-  if (tree.hasAllApps) return;
-  const isOwn = ownedBy(tree);
-  const foreign = changed.find((path) => !isOwn(path));
-  if (foreign === undefined) return;
-  const what = `${out} was built with --app, and ${store.name} has files of other apps that this deploy would have to change, such as ${foreign}`;
-  throw new UnfinishedTreeError(`${what}. Nothing was changed. Run \`precast build\` for all apps, then deploy.`);
-}
-
-function ownedBy({ apps }: LocalTree): (path: string) => boolean {
-  const folders = new Set(apps.map(segment));
-  return (path) => folders.has(findAppFolder(path));
-}
-
 /** Throws UnfinishedTreeError for files to upload that the local tree lacks (after `build --state`). */
-function refuseAbsent(writes: readonly PlannedFile[], { remote }: LocalTree, out: string, store: Store): void {
+function refuseAbsent(writes: readonly PlannedFile[], remote: ReadonlySet<string>, out: string, store: Store): void {
   const count = writes.filter(({ path }) => remote.has(path)).length;
   if (count === 0) return;
   const what = `${count} files that ${store.name} needs are not in ${out}, but only at the target that its tree was fetched from`;
@@ -146,11 +127,14 @@ export type Limits = {
   readonly allowLocalMedia: boolean;
 };
 
-/** Why a plan looks like a mistake: errors that refuse it. */
-export function findRefusals({ removes, tree }: Plan, limits: Limits): Error[] {
-  const deletions = deletionsRefusal(removes.flat().length, limits);
+/** Why plans look like a mistake: errors that refuse them. */
+export function findRefusals(plans: readonly Plan[], localMedia: readonly string[], limits: Limits): Error[] {
+  const deletions = deletionsRefusal(
+    plans.reduce((sum, { removes }) => sum + removes.flat().length, 0),
+    limits,
+  );
   return [
-    ...(!limits.allowLocalMedia && tree.localMedia.length > 0 ? [new LocalMediaError(tree.localMedia)] : []),
+    ...(!limits.allowLocalMedia && localMedia.length > 0 ? [new LocalMediaError(localMedia)] : []),
     ...(deletions === null ? [] : [deletions]),
   ];
 }
@@ -177,20 +161,10 @@ export function unpurgedFor(plan: Plan, { journal }: StoreContents, purging: boo
 }
 
 /** The files that the plan touches, and those of `unpurged`. Clients do not see state files. */
-export function changedFiles(
-  plan: Plan,
-  unpurged: readonly string[],
-  apps: readonly string[],
-  out: string,
-): readonly TreeFile[] {
+export function changedFiles(plan: Plan, unpurged: readonly string[], out: string): readonly TreeFile[] {
   const paths = [...touchedBy(plan), ...unpurged].filter((path) => !isStatePath(path));
-  const byFolder = keysByFolder(apps);
+  const byFolder = keysByFolder(plan.key === null ? [] : [plan.key]);
   return paths.map((path) => describeTreeFile(out, path, byFolder));
-}
-
-/** Includes apps that earlier deploys have removed: a CDN may still have to be purged of them. */
-export function knownApps({ tree }: Plan, { manifest, journal }: StoreContents): string[] {
-  return [...new Set([...(manifest?.apps ?? []), ...(journal?.apps ?? []), ...tree.apps])];
 }
 
 export function touchedBy({ writes, removes }: Plan): string[] {

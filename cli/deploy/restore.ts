@@ -22,7 +22,8 @@ import { ForeignTreeError } from "../builder/built.ts";
 import { listFirstFiles } from "../builder/delta.ts";
 import { discardStages } from "../builder/publish.ts";
 import { type Fetch, openRemoteFiles, type RemoteFiles, readRemoteFiles, writeRemoteFiles } from "../builder/remote.ts";
-import { MANIFEST, readManifest } from "./manifest.ts";
+import { listAppFolders, readLayout } from "./layout.ts";
+import { type Manifest, type Notes, readNotes, UnreadableStoreError } from "./manifest.ts";
 import type { Store } from "./store.ts";
 
 type RestoreOptions = {
@@ -45,20 +46,31 @@ export async function restoreTree(store: Store, options: RestoreOptions): Promis
   const { out } = options;
   if (builtAppKeys(out).length > 0 && readRemoteFiles(out)?.size === 0)
     return nothing("the tree already exists locally");
-  const stored = await store.get(MANIFEST);
-  if (stored === null) return nothing("nothing is deployed there yet");
-  const manifest = readManifest(stored.bytes.toString("utf8"));
-  if (manifest === null) return nothing("its manifest is corrupt or was written by another version of Precast");
   const lock = takeLock(join(out, BUILD_LOCK));
   try {
-    return await restoreFiles(store, manifest.files, options);
+    const manifests = await readManifests(store, options.concurrency);
+    if (manifests.length === 0) return nothing("nothing is deployed there yet");
+    return await restoreFiles(store, new Map(manifests.flatMap(({ files }) => [...files])), options);
   } catch (error) {
+    if (error instanceof UnreadableStoreError) return nothing(error.message);
     if (!(error instanceof ForeignTreeError)) throw error;
     const causes = "a deploy is running or was interrupted, or somebody changed the store";
     return nothing(`${error.message}: ${causes}: \`precast deploy --force\` repairs that`);
   } finally {
     lock.release();
   }
+}
+
+/** Those of all apps, in the order of their folders. */
+async function readManifests(store: Store, concurrency: number): Promise<Manifest[]> {
+  const layout = await readLayout(store, false);
+  if (layout.kind === "earlier") return [...layout.notes.values()].flatMap(({ manifest }) => manifest ?? []);
+  const folders = layout.kind === "new" ? [] : await listAppFolders(store);
+  const notes = new Map<string, Notes>();
+  await runConcurrently(folders, concurrency, async (folder) => {
+    notes.set(folder, await readNotes(store, folder, { force: false }));
+  });
+  return folders.flatMap((folder) => notes.get(folder)?.manifest ?? []);
 }
 
 function nothing(reason: string): Restored {

@@ -72,8 +72,9 @@ export function openS3Store(options: S3Options): Store {
     remove: async (key, throwIfStopped) => {
       await send({ method: "DELETE", key }, readRemoved, { throwIfStopped });
     },
-    list: async function* () {
-      const query = { "list-type": "2", "encoding-type": "url", ...(below === "" ? {} : { prefix: below }) };
+    list: async function* (prefix) {
+      const all = below + prefix;
+      const query = { "list-type": "2", "encoding-type": "url", ...(all === "" ? {} : { prefix: all }) };
       for (let token = ""; ; ) {
         const at: Record<string, string> = token === "" ? {} : { "continuation-token": token };
         const page = await send({ method: "GET", query: { ...query, ...at } }, ({ status, body }) =>

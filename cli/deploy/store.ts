@@ -40,8 +40,8 @@ export type Store = {
   /** Null when nothing has this key. */
   readonly get: (key: string) => Promise<Stored | null>;
   readonly put: (key: string, bytes: Uint8Array<ArrayBuffer>, options: PutOptions) => Promise<PutOutcome>;
-  /** All keys, in no particular order. */
-  readonly list: () => AsyncIterable<string>;
+  /** All keys that begin with `prefix`, which is empty or a folder with its slash, in no particular order. */
+  readonly list: (prefix: string) => AsyncIterable<string>;
   /** Succeeds as well when nothing has this key. */
   readonly remove: (key: string, throwIfStopped?: () => void) => Promise<void>;
 };
@@ -50,7 +50,14 @@ export type Store = {
 export const STORE_FOLDER = STATE_FOLDER;
 export const PRIVATE_HEADERS: FileHeaders = { cacheControl: "no-store", cdnCacheControl: null, tags: [] };
 
-// Writes the private files: those that Precast keeps in a store for itself (manifest, journal, checkpoints, lease).
+// The private files: those that Precast keeps in a store for itself, for each app in a folder of its own.
+
+type PrivateFile = "manifest.json" | "journal.json" | "deploy.lock" | "media.json";
+
+/** `appFolder` is the folder of the app in the tree. */
+export function namePrivateFile(appFolder: string, name: PrivateFile): string {
+  return `${STORE_FOLDER}/${appFolder}/${name}`;
+}
 
 export function putPrivateFile(
   store: Store,
@@ -62,7 +69,7 @@ export function putPrivateFile(
   return store.put(key, bytes, { headers: PRIVATE_HEADERS, sha256: digestBytes(bytes).sha256, ...options });
 }
 
-// The lock of a store: only one deploy at a time has it and may write.
+// The lock of an app in a store: only one deploy at a time has it and may write what belongs to the app.
 
 export type StoreLock = {
   /** Throws DeployLockedError when another deploy may have taken over. */

@@ -4,14 +4,23 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { removeSync } from "fs-extra/esm";
+import { textOfSegment } from "../../shared/api/address.ts";
+import { openLimit } from "../../shared/async.ts";
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import { filesIn, namesIn, readOrNull, removeFrom, writeAtomic, yieldToEventLoop } from "../../shared/files.ts";
 import { type Lock, LockedError, takeLock } from "../../shared/lock.ts";
 import { isTopFolder } from "../../shared/tree.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials, type RetryPolicy } from "./http.ts";
-import { LEASE, takeLease } from "./lease.ts";
+import { takeLease } from "./lease.ts";
 import { openS3Store } from "./s3.ts";
-import { type Condition, DeployLockedError, STORE_FOLDER, type Store, type StoreLock } from "./store.ts";
+import {
+  type Condition,
+  DeployLockedError,
+  namePrivateFile,
+  STORE_FOLDER,
+  type Store,
+  type StoreLock,
+} from "./store.ts";
 
 /** The settings that opening a store needs. */
 export const STORE_SETTINGS = [
@@ -27,8 +36,10 @@ export type StoreSettings = Settings<(typeof STORE_SETTINGS)[number] | "out">;
 
 export type Target = {
   readonly store: Store;
-  /** Takes the lock. Throws DeployLockedError when another deploy has it. */
-  readonly takeLock: () => Promise<StoreLock>;
+  /** Takes the lock of the app with this folder. Throws DeployLockedError when another deploy has it. */
+  readonly takeAppLock: (appFolder: string) => Promise<StoreLock>;
+  /** Takes a lock at a key of the store. */
+  readonly takeLock: (key: string) => Promise<StoreLock>;
 };
 
 /** Throws ConfigError for an invalid target or missing credentials. */
@@ -71,7 +82,35 @@ function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPol
     pathStyle,
   };
   const store = openS3Store({ ...place, credentials, retryPolicy });
-  return { store, takeLock: () => takeLease(store, { now: retryPolicy.now, timeout: settings.timeout }) };
+  let isConditional: boolean | null = null;
+  const take = async (key: string, name: string) => {
+    const { now } = retryPolicy;
+    const lock = await takeLease({ store, key, name, now, timeout: settings.timeout, isConditional });
+    isConditional = lock.conditional;
+    return lock;
+  };
+  // A lease is renewed however many uploads wait for their turn.
+  return withLocks(limitRequests(store, settings.concurrency), take);
+}
+
+/** Many apps may be deployed at the same time. */
+function limitRequests(store: Store, concurrency: number): Store {
+  const limit = openLimit(concurrency);
+  return {
+    ...store,
+    get: (key) => limit(() => store.get(key)),
+    put: (key, bytes, options) => limit(() => store.put(key, bytes, options)),
+    remove: (key, throwIfStopped) => limit(() => store.remove(key, throwIfStopped)),
+  };
+}
+
+function withLocks(store: Store, take: (key: string, name: string) => Promise<StoreLock>): Target {
+  return {
+    store,
+    takeLock: (key) => take(key, store.name),
+    takeAppLock: (appFolder) =>
+      take(namePrivateFile(appFolder, "deploy.lock"), `${textOfSegment(appFolder) ?? appFolder} in ${store.name}`),
+  };
 }
 
 function folderIn(text: string, out: string): string {
@@ -104,22 +143,21 @@ function resolveLinks(path: string): string {
 
 function openFolder(folder: string): Target {
   const store = openFolderStore(folder);
-  const take = async (): Promise<StoreLock> => {
-    const lock = takeFolderLock(folder, store.name);
+  return withLocks(store, async (key, name) => {
+    const lock = takeFolderLock(join(folder, key), name);
     // Partly written files that a dead deploy has left.
-    removeSync(join(folder, PARTS));
+    removeSync(join(folder, nameParts(key)));
     const check = () => {
       if (!lock.isHeld())
-        throw new DeployLockedError(`Another deploy has taken over ${store.name}, or somebody has removed its lock.`);
+        throw new DeployLockedError(`Another deploy has taken over ${name}, or somebody has removed its lock.`);
     };
     return { check, conditional: true, release: async () => lock.release() };
-  };
-  return { store, takeLock: take };
+  });
 }
 
-function takeFolderLock(folder: string, name: string): Lock {
+function takeFolderLock(path: string, name: string): Lock {
   try {
-    return takeLock(join(folder, LEASE));
+    return takeLock(path);
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const message = `Another deploy (${error.holder}) holds the lock of ${name}. Wait for it to end, then deploy again.`;
@@ -130,7 +168,10 @@ function takeFolderLock(folder: string, name: string): Lock {
 // Stores a tree in a folder, such as that of a web server. Files appear complete; unchanged ones keep their mtime.
 
 /** Folder of files that are being written: inside the target, so that a rename stays on one file system. */
-const PARTS = `${STORE_FOLDER}/part`;
+function nameParts(key: string): string {
+  const [top = "", app = ""] = key.split("/", 2);
+  return top === STORE_FOLDER ? `${STORE_FOLDER}/part/${app.replace(/\.json$/, "")}` : `${STORE_FOLDER}/part/${top}`;
+}
 
 export function openFolderStore(folder: string): Store {
   let parts = 0;
@@ -147,12 +188,13 @@ export function openFolderStore(folder: string): Store {
       await yieldToEventLoop();
       throwIfStopped?.();
       if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
-      writeAtomic(folder, key, bytes, join(folder, PARTS, String(parts++)));
+      writeAtomic(folder, key, bytes, join(folder, nameParts(key), String(parts++)));
       return { kind: "put", etag: hashBytes(bytes) };
     },
-    list: async function* () {
+    list: async function* (prefix) {
       // What else is there is somebody else's, and may be closed to this user: a volume has a lost+found.
-      for (const name of namesIn(folder)) if (isTopFolder(name)) yield* filesIn(folder, name);
+      const names = prefix === "" ? namesIn(folder).filter(isTopFolder) : [prefix.slice(0, -1)];
+      for (const name of names) yield* filesIn(folder, name);
     },
     remove: async (key, throwIfStopped) => {
       await yieldToEventLoop();

@@ -1,7 +1,7 @@
 /** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { nameFolder } from "../../shared/api/address.ts";
-import { describeTreeFile, digestBytes, keysByFolder, type TreeFile } from "../../shared/tree.ts";
+import { describeTreeFile, digestBytes, type FileDigest, keysByFolder, type TreeFile } from "../../shared/tree.ts";
 import { RemoteFault } from "./http.ts";
 import type { LocalTree } from "./local-tree.ts";
 
@@ -22,7 +22,7 @@ type VisibleOptions = {
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5_000;
 
-type DeployedTree = Pick<LocalTree, "files" | "apps">;
+type DeployedTree = Pick<LocalTree, "apps">;
 
 /** Throws RemoteFault when a file is not visible after `limit` seconds. */
 export async function waitVisible(
@@ -33,7 +33,7 @@ export async function waitVisible(
   const start = options.now().getTime();
   const files = filesToProbe(tree, changed, options.out);
   for (const file of files) {
-    const sha256 = tree.files.get(file.path)?.sha256 ?? "";
+    const sha256 = findDigest(tree, file)?.sha256 ?? "";
     let seen = "";
     for (let wait = FIRST_PAUSE; ; wait = Math.min(LONGEST_PAUSE, 2 * wait)) {
       options.throwIfStopped();
@@ -48,16 +48,21 @@ export async function waitVisible(
 
 /** Files to check: the catalog of each app and, if there is one, another changed file of that app. */
 function filesToProbe(tree: DeployedTree, changed: readonly TreeFile[], out: string): TreeFile[] {
-  const apps = keysByFolder(tree.apps);
-  return tree.apps.flatMap((app) => {
+  const keys = [...tree.apps.keys()];
+  const apps = keysByFolder(keys);
+  return keys.flatMap((app) => {
     const catalog = describeTreeFile(out, `${nameFolder(app)}/_schemas.json`, apps);
     const other = changed.find((file) => file.app === app && file.type !== null && isThere(tree, file));
     return other === undefined ? [catalog] : [other, catalog];
   });
 }
 
-function isThere(tree: DeployedTree, { path, request }: TreeFile): boolean {
-  return request !== null && tree.files.has(path);
+function isThere(tree: DeployedTree, file: TreeFile): boolean {
+  return file.request !== null && findDigest(tree, file) !== undefined;
+}
+
+function findDigest({ apps }: DeployedTree, { app, path }: TreeFile): FileDigest | undefined {
+  return app === null ? undefined : apps.get(app)?.files.get(path);
 }
 
 const SEEN = "seen";

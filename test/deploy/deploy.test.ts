@@ -33,7 +33,14 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
-import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
+import {
+  deployInProcess,
+  differencesOf,
+  filesOf,
+  internalFilesAfter,
+  internalFilesOf,
+  noteOf,
+} from "../support/deployed.ts";
 import type { Bundle, BundleEntry } from "../support/model-bundle.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -52,11 +59,12 @@ type Report = {
 /** Files of the tree, and one state file. */
 const SHOP_FILES = 46 + 1;
 const TARGET = "s3://content/api";
-const NOTES = ["api/.precast/manifest.json", "api/.precast/x-53686f70.json"];
+const NOTES = internalFilesAfter([SHOP]);
+const MANIFEST = noteOf("manifest.json", SHOP);
 /** A journal that can be read, of a deploy that changes nothing. */
 const WHOLE_JOURNAL = {
-  ...{ format: 1, generation: 9, deploy: "one", cache_control: "", cdn_cache_control: "" },
-  ...{ writes: {}, uploaded: 0, removes: [], purging: false, purges: [], apps: [] },
+  ...{ format: 2, generation: 9, deploy: "one", cache_control: "", cdn_cache_control: "" },
+  ...{ writes: {}, uploaded: 0, removes: [], purging: false, purges: [], app: SHOP },
 };
 
 /** Node option that resolves every host name to 127.0.0.1. */
@@ -128,11 +136,11 @@ describe("a deploy to a bucket", () => {
     expect(written).toBe(differing.length + 1);
   });
 
-  test("writes nothing but its lock when the bucket already equals the tree", async () => {
+  test("writes nothing when the bucket already equals the tree", async () => {
     await deploy();
     s3.requests.length = 0;
     expect(await deploy()).toMatchObject({ generation: 1, written: 0, unchanged: SHOP_FILES, deleted: 0, bytes: 0 });
-    expect(new Set([...touched("PUT"), ...touched("DELETE")])).toEqual(new Set([".precast/deploy.lock"]));
+    expect([...touched("PUT"), ...touched("DELETE")]).toEqual([]);
   });
 
   test("writes entries, lists, schemas, catalog, state and manifest in this order, then deletes files", async () => {
@@ -140,21 +148,24 @@ describe("a deploy to a bucket", () => {
     s3.requests.length = 0;
     await rebuild(shopWithout(1), smallApp("other", ["A", "B"]));
     await deploy(`${TARGET} --concurrency 4`);
-    const all = s3.requests.filter(({ method }) => method === "PUT" || method === "DELETE");
-    const steps = all.map(({ method, key }) => `${method === "PUT" ? "write" : "delete"} ${kindOf(key)}`);
-    expect(steps.filter((step, index) => step !== steps[index - 1])).toEqual([
-      "write lock",
-      "write journal",
-      "write entry",
+    const stepsOf = (folder: string) => {
+      const own = s3.requests.filter(({ method, key }) => method !== "GET" && key.includes(folder));
+      const steps = own.map(({ method, key }) => `${method === "PUT" ? "write" : "delete"} ${kindOf(key)}`);
+      return steps.filter((step, index) => step !== steps[index - 1]);
+    };
+    const begin = ["write lock", "write journal"];
+    const end = ["write catalog", "write state", "write manifest"];
+    expect(stepsOf("s-other")).toEqual([
+      ...begin,
+      ...["write entry", "write list", "write schema"],
+      ...end,
+      ...["delete journal", "delete lock"],
+    ]);
+    expect(stepsOf("x-53686f70")).toEqual([
+      ...begin,
       "write list",
-      "write schema",
-      "write catalog",
-      "write state",
-      "write manifest",
-      "delete list",
-      "delete entry",
-      "delete journal",
-      "delete lock",
+      ...end,
+      ...["delete list", "delete entry", "delete journal", "delete lock"],
     ]);
   });
 
@@ -165,7 +176,7 @@ describe("a deploy to a bucket", () => {
     await place.build();
     s3.requests.length = 0;
     await deploy();
-    const deleted = touched("DELETE").filter((key) => key.includes("s-other"));
+    const deleted = touched("DELETE").filter((key) => /^s-other|^\.precast\/s-other\.json/.test(key));
     const steps = deleted.map((key) => (key.endsWith("/page/1.json") ? "first page" : kindOf(`api/${key}`)));
     expect(steps.filter((step, index) => step !== steps[index - 1])).toEqual([
       "state",
@@ -219,7 +230,7 @@ describe("a deploy to a bucket", () => {
     });
     expect(headersOf("_schemas/posts.json")).toMatchObject({ "x-amz-meta-cache-tag": "Shop,Shop/posts" });
     expect(headersOf("_schemas.json")).toMatchObject({ "x-amz-meta-cache-tag": "Shop,Shop/_schemas" });
-    expect(s3.objects.get(NOTES[0] as string)?.headers).toMatchObject({ "cache-control": "no-store" });
+    expect(s3.objects.get(MANIFEST)?.headers).toMatchObject({ "cache-control": "no-store" });
   });
 
   test.each([
@@ -247,7 +258,8 @@ describe("a deploy to a bucket", () => {
   test("accepts a prefix with spaces, plus signs and non-ASCII letters, also when the manifest is lost", async () => {
     expect(await deploy("s3://content/a+b/ü%20(1)/")).toMatchObject({ target: "s3://content/a+b/ü%20(1)", deleted: 0 });
     expect(differencesOf(filesOf(s3, "a+b/ü%20(1)"), out())).toEqual([]);
-    s3.objects.delete("a+b/ü%20(1)/.precast/manifest.json");
+    for (const key of ["a+b/ü%20(1)/.precast/manifest.json", noteOf("manifest.json", SHOP, "a+b/ü%20(1)")])
+      s3.objects.delete(key);
     // Only a listing of the bucket tells of this file.
     s3.objects.set("a+b/ü%20(1)/s-gone/v1/_schemas.json", {
       bytes: Buffer.from("{}"),
@@ -299,9 +311,9 @@ describe("a deploy to a bucket", () => {
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^s3:\/\/content\/api: uploaded 47 files, 0 unchanged, deleted 0, [\d.]+ kB in [\d.]+ s\n$/);
-    const manifest = s3.objects.get(NOTES[0] as string) as S3Object;
+    const manifest = s3.objects.get(MANIFEST) as S3Object;
     const text = String(manifest.bytes).replace(`${SHOP_FOLDER}/posts/page/2.json`, `${SHOP_FOLDER}/posts/page/9.json`);
-    s3.objects.set(NOTES[0] as string, { ...manifest, bytes: Buffer.from(text) });
+    s3.objects.set(MANIFEST, { ...manifest, bytes: Buffer.from(text) });
     expect((await place.call(`deploy ${TARGET}`, s3.env)).stdout).toContain(
       ": uploaded 1 file, 46 unchanged, deleted 1,",
     );
@@ -336,6 +348,7 @@ describe("a deploy to a folder", () => {
   });
 
   const target = () => pathToFileURL(join(place.folder, "web")).href;
+  const LOCK = "web/.precast/x-53686f70/deploy.lock";
 
   /** Deploys in this process. `onPlan` runs before anything but the lock is written. */
   function deployFolder(onPlan: () => void) {
@@ -372,25 +385,25 @@ describe("a deploy to a folder", () => {
   test("says why, what to do and that nothing was changed when it cannot write", async () => {
     const deploying = deployFolder(() => writeFileSync(join(place.folder, "web/.precast/part"), ""));
     await expect(deploying).rejects.toThrow(
-      /^\S+\/web\/\.precast\/part is a file, not a folder\. Specify another folder .*the target of a deploy\)\.\nNothing was changed\. Run .*$/,
+      /^Part of the path \S+\/web\/\.precast\/part\S* is a file, not a folder\. Specify another folder .*the target of a deploy\)\.\nNothing of Shop was changed\. Run .*$/,
     );
   });
 
   test("is refused while another deploy holds the lock, and names its process", async () => {
-    mkdirSync(join(place.folder, "web/.precast"), { recursive: true });
-    writeFileSync(join(place.folder, "web/.precast/deploy.lock"), `${process.pid}\n`);
+    mkdirSync(join(place.folder, LOCK, ".."), { recursive: true });
+    writeFileSync(join(place.folder, LOCK), `${process.pid}\n`);
     const { code, stderr } = await place.run(`deploy ${target()}`);
     expect([code, stderr]).toEqual([
       1,
-      `Another deploy (process ${process.pid}) holds the lock of ${target()}. Wait for it to end, then deploy again.\n`,
+      `Another deploy (process ${process.pid}) holds the lock of Shop in ${target()}. Wait for it to end, then deploy again.\n`,
     ]);
-    expect(readdirSync(join(place.folder, "web/.precast"))).toEqual(["deploy.lock"]);
+    expect([...readTree(join(place.folder, "web"))]).toEqual([]);
   });
 
   test("fails when another deploy has written or replaced the manifest meanwhile", async () => {
-    const manifest = join(place.folder, "web/.precast/manifest.json");
+    const manifest = join(place.folder, "web/.precast/x-53686f70/manifest.json");
     const replaced =
-      /^Another deploy replaced \.precast\/manifest\.json in file:\/\/\S+ during this one\.\nAll \d+ files/;
+      /^Another deploy replaced \.precast\/x-53686f70\/manifest\.json in file:\/\/\S+ during this one\.\nAll \d+ files/;
     await expect(deployFolder(() => writeFileSync(manifest, "{}"))).rejects.toThrow(replaced);
     rmSync(manifest);
     await deployFolder(() => {});
@@ -400,13 +413,11 @@ describe("a deploy to a folder", () => {
   });
 
   test("writes nothing after another deploy has taken over its lock", async () => {
-    const deploying = deployFolder(() =>
-      writeFileSync(join(place.folder, "web/.precast/deploy.lock"), "1 - elsewhere\n"),
-    );
+    const deploying = deployFolder(() => writeFileSync(join(place.folder, LOCK), "1 - elsewhere\n"));
     await expect(deploying).rejects.toThrow(
-      /^Another deploy has taken over file:\/\/\S+, or somebody has removed its lock\.\nNothing was changed\./,
+      /^Another deploy has taken over Shop in file:\/\/\S+, or somebody has removed its lock\.\nNothing of Shop was changed\./,
     );
-    expect(readdirSync(join(place.folder, "web/.precast"))).toEqual(["deploy.lock"]);
+    expect(readdirSync(join(place.folder, LOCK, ".."))).toEqual(["deploy.lock"]);
     expect(existsSync(join(place.folder, "web", SHOP_FOLDER))).toBe(false);
   });
 
@@ -418,7 +429,7 @@ describe("a deploy to a folder", () => {
   });
 });
 
-test("a tree that was built with --app leaves other apps alone, and is refused where it would have to change them", async () => {
+test("a tree that was built with --app leaves other apps alone, whatever it changes", async () => {
   await rebuild(smallApp("other", ["A"]));
   await deployInProcess(s3, out());
   await rebuild(shopWithout(1));
@@ -426,11 +437,9 @@ test("a tree that was built with --app leaves other apps alone, and is refused w
   cpSync(out(), whole, { recursive: true });
   rmSync(out(), { recursive: true });
   await place.json("build --app Shop");
-  for (const options of [{ force: true }, { cacheControl: "no-cache" }])
-    await expect(deployInProcess(s3, out(), options)).rejects.toThrow(
-      /^\S+ was built with --app, and s3:\S+ has files of other apps .*s-other\S+\. Nothing was changed\. Run `precast build` for all/,
-    );
   expect((await deployInProcess(s3, out())).deleted).toBeGreaterThan(0);
+  for (const options of [{ force: true }, { cacheControl: "no-cache" }, {}])
+    expect(await deployInProcess(s3, out(), options)).toMatchObject({ deleted: 0, unchanged: 0 });
   expect(differencesOf(filesOf(s3), whole)).toEqual([]);
   expect(await deployInProcess(s3, whole)).toMatchObject({ deleted: 0 });
   // A tree of all apps shows which one the database has no more.
@@ -711,28 +720,28 @@ describe("checks before a deploy", () => {
   test.each([
     [
       "manifest",
-      '{"format":2,"generation":1,"apps":[],"files":{}}',
-      '{"format":1,"generation":1,"apps":[],"files":{"a":["b",1]}}',
+      '{"format":3,"generation":1,"app":"Shop","cache_control":"","cdn_cache_control":"","files":{}}',
+      '{"format":2,"generation":1,"app":"Shop","cache_control":"","cdn_cache_control":"","files":{"a":["b",1]}}',
     ],
     [
       "journal",
-      JSON.stringify({ ...WHOLE_JOURNAL, format: 2 }),
+      JSON.stringify({ ...WHOLE_JOURNAL, format: 3 }),
       JSON.stringify({ ...WHOLE_JOURNAL, writes: { a: ["b", 1] } }),
     ],
   ])(
     "a %s that is broken or of another format is refused, and --force uploads everything again",
     async (name, ...formats) => {
       await deploy();
-      const manifest = s3.objects.get(NOTES[0] as string);
+      const manifest = s3.objects.get(MANIFEST);
       const stray = `api/${SHOP_FOLDER}/posts/page/9.json`;
       for (const text of ["", "{", ...formats]) {
-        s3.objects.set(`api/.precast/${name}.json`, { ...(manifest as S3Object), bytes: Buffer.from(text) });
+        s3.objects.set(noteOf(`${name}.json`, SHOP), { ...(manifest as S3Object), bytes: Buffer.from(text) });
         s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
         const { code, stderr } = await place.call(`deploy ${TARGET}`, s3.env);
         expect([code, stderr]).toEqual([
           1,
           expect.stringMatching(
-            new RegExp(`^\\.precast/${name}\\.json in s3://content/api is corrupt or .*--force.*\n$`),
+            new RegExp(`^\\.precast/x-53686f70/${name}\\.json in s3://content/api is corrupt or .*--force.*\n$`),
           ),
         ]);
         expect(await deploy(`${TARGET} --force`)).toMatchObject({ written: SHOP_FILES, deleted: 1 });
@@ -743,7 +752,7 @@ describe("checks before a deploy", () => {
 });
 
 test("a manifest or journal with a path that is no tree file is refused, and --force keeps that file", async () => {
-  expect(readJournal(JSON.stringify(WHOLE_JOURNAL))).toMatchObject({ generation: 9, deploy: "one" });
+  expect(readJournal(JSON.stringify(WHOLE_JOURNAL), "x-53686f70")).toMatchObject({ generation: 9, deploy: "one" });
   await deployInProcess(s3, out());
   const notes = new Map(s3.objects);
   const others = ["other/v1/index.json", "api/index.json", "api/s-other/readme.json"];
@@ -753,6 +762,7 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
     "index.json",
     "s-other/readme.json",
     ".precast/s-x/../../index.json",
+    "s-other/v1/_schemas.json",
   ];
   const note = (text: string): S3Object => ({
     bytes: Buffer.from(text),
@@ -761,7 +771,7 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
     headers: {},
   });
   for (const name of names) {
-    const manifest = String(notes.get(NOTES[0] as string)?.bytes);
+    const manifest = String(notes.get(MANIFEST)?.bytes);
     const mark = JSON.stringify(["0".repeat(64), 1]);
     for (const [key, text] of [
       ["manifest", manifest.replace('"files":{', `"files":{"${name}":${mark},`)],
@@ -770,9 +780,9 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
       s3.objects.clear();
       for (const [path, object] of notes) s3.objects.set(path, object);
       for (const other of others) s3.objects.set(other, note("{}"));
-      s3.objects.set(`api/.precast/${key}.json`, note(text));
+      s3.objects.set(noteOf(`${key}.json`, SHOP), note(text));
       await expect(deployInProcess(s3, out())).rejects.toThrow(
-        new RegExp(`^\\.precast/${key}\\.json in \\S+ is corrupt`),
+        new RegExp(`^\\.precast/x-53686f70/${key}\\.json in \\S+ is corrupt`),
       );
       await deployInProcess(s3, out(), { force: true });
       expect(others.filter((other) => !s3.objects.has(other))).toEqual([]);
@@ -780,18 +790,23 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
   }
 });
 
-test("a manifest or journal with an app that is no key is refused, as is a path that no tree has", () => {
-  const manifest = { format: 1, generation: 1, cache_control: "", cdn_cache_control: "", apps: ["Shop"], files: {} };
-  expect(readManifest(JSON.stringify(manifest))).toMatchObject({ apps: ["Shop"] });
-  for (const app of [7, null, { length: 1 }, "", "a b", "\u001b[2J"]) {
-    expect(readManifest(JSON.stringify({ ...manifest, apps: [app] }))).toBeNull();
-    expect(readJournal(JSON.stringify({ ...WHOLE_JOURNAL, apps: [app] }))).toBeNull();
+test("a manifest or journal with an app that is no key is refused, as is a path that is none of the app", () => {
+  const manifest = { format: 2, generation: 1, cache_control: "", cdn_cache_control: "", app: "x", files: {} };
+  const read = (content: object) => readManifest(JSON.stringify({ ...manifest, ...content }), "s-x");
+  expect(read({})).toMatchObject({ app: "x" });
+  for (const app of [7, { length: 1 }, "", "a b", "\u001b[2J"]) {
+    expect(read({ app })).toBeNull();
+    expect(readJournal(JSON.stringify({ ...WHOLE_JOURNAL, app }), "s-x")).toBeNull();
   }
-  const files = (path: string) => JSON.stringify({ ...manifest, files: { [path]: ["0".repeat(64), 1] } });
-  expect(readManifest(files("s-x/v1/a/sort/-b_1.json"))?.files.size).toBe(1);
-  for (const path of ["s-x/v1/..\\..\\..\\other.json", "s-x/v1/\u001b[2J.json", ".precast/s-x\\..\\..\\other.json"]) {
-    expect(readManifest(files(path))).toBeNull();
-  }
+  const files = (path: string) => read({ files: { [path]: ["0".repeat(64), 1] } });
+  expect(files("s-x/v1/a/sort/-b_1.json")?.files.size).toBe(1);
+  for (const path of [
+    "s-y/v1/a/sort/-b_1.json",
+    "s-x/v1/..\\..\\..\\other.json",
+    "s-x/v1/\u001b[2J.json",
+    ".precast/s-x\\..\\..\\other.json",
+  ])
+    expect(files(path)).toBeNull();
 });
 
 test("a state without a part of what a build writes, or with an app or a type that is none, is not read", () => {
@@ -807,16 +822,16 @@ test("a state without a part of what a build writes, or with an app or a type th
 
 test("the manifest lists all files in sorted order, with their sizes, and is the same for the same tree", async () => {
   await deploy();
-  const text = String(s3.objects.get(NOTES[0] as string)?.bytes);
+  const text = String(s3.objects.get(MANIFEST)?.bytes);
   const { files, ...head } = JSON.parse(text) as { files: Record<string, [string, number]> };
-  expect(head).toMatchObject({ format: 1, generation: 1, apps: ["Shop"] });
+  expect(head).toMatchObject({ format: 2, generation: 1, app: "Shop" });
   expect(Object.keys(files)).toEqual([...Object.keys(files)].sort());
   expect(Object.keys(files)).toHaveLength(SHOP_FILES);
   const page = readFileSync(join(out(), SHOP_FOLDER, "posts/page/1.json"));
   expect(files[`${SHOP_FOLDER}/posts/page/1.json`]?.[1]).toBe(page.length);
   const other = await startS3();
   await place.json(`deploy ${TARGET}`, other.env);
-  expect(String(other.objects.get(NOTES[0] as string)?.bytes)).toBe(text);
+  expect(String(other.objects.get(MANIFEST)?.bytes)).toBe(text);
   await other.close();
 });
 
@@ -831,7 +846,7 @@ function edited(post: BundleEntry): BundleEntry {
 }
 
 function kindOf(key: string): string {
-  const note = /^api\/\.precast\/(manifest|journal|deploy)\./.exec(key)?.[1];
+  const note = /^api\/\.precast\/[^/]+\/(manifest|journal|deploy)\./.exec(key)?.[1];
   if (note !== undefined) return note === "deploy" ? "lock" : note;
   if (key.startsWith("api/.precast/")) return "state";
   if (key.endsWith("/_schemas.json")) return "catalog";

@@ -8,7 +8,15 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type CommandResult, holdPort, openPlace, type Place, smallApp } from "../support/cli.ts";
-import { deployInProcess, differencesOf, filesOf, internalFilesOf, targetIn } from "../support/deployed.ts";
+import {
+  deployInProcess,
+  differencesOf,
+  filesOf,
+  internalFilesAfter,
+  internalFilesOf,
+  noteOf,
+  targetIn,
+} from "../support/deployed.ts";
 import { type S3, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { EXPIRED, OF_ANOTHER, startTls } from "../support/tls.ts";
@@ -42,7 +50,7 @@ const isFile = ({ key }: S3Request) => key !== "" && !key.includes("/.precast/")
 const isNote =
   (name: string) =>
   ({ key, method }: S3Request) =>
-    key === `api/.precast/${name}` && method === "PUT";
+    key === noteOf(name) && method === "PUT";
 const xml = (status: number, code: string, more = ""): Trouble => ({
   status,
   headers: { "Content-Type": "application/xml" },
@@ -80,12 +88,12 @@ describe("transient faults", () => {
     const { written } = await deployInProcess(s3, out());
     expect(written).toBeGreaterThan(10);
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
-    expect(internalFilesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
+    expect(internalFilesOf(s3)).toEqual(internalFilesAfter(["shop"]));
   });
 
   test("a truncated listing response is requested again", async () => {
     await deployInProcess(s3, out());
-    s3.objects.delete("api/.precast/manifest.json");
+    s3.objects.delete(noteOf("manifest.json"));
     once(
       (body) => body.slice(0, body.length / 2),
       ({ query }) => query.has("list-type"),
@@ -256,21 +264,21 @@ describe("a deploy that fails midway", () => {
   const forbidden = xml(403, "AccessDenied");
 
   test.each<[string, (request: S3Request) => boolean, RegExp]>([
-    ["at the journal", isNote("journal.json"), /\nNothing was changed\. Run the deploy again\.\n$/],
+    ["at the journal", isNote("journal.json"), /\nNothing of shop was changed\. Run the deploy again\.\n$/],
     [
       "at a file",
       ({ key, method }) => key.endsWith("/page/1.json") && method === "PUT",
-      /\n\d+ of \d+ files were uploaded, and nothing was deleted\. Run the deploy again: it uploads all of them\.\n$/,
+      /\n\d+ of \d+ files of shop were uploaded, and nothing was deleted\. Run the deploy again: it uploads all of them\.\n$/,
     ],
     [
       "at the manifest",
       isNote("manifest.json"),
-      /\nAll \d+ files were uploaded; the manifest was not replaced, and nothing was deleted\. Run the deploy again: it uploads all of them\.\n$/,
+      /\nAll \d+ files of shop were uploaded; the manifest was not replaced, and nothing was deleted\. Run the deploy again: it uploads all of them\.\n$/,
     ],
     [
       "at a deletion",
       (request) => isFile(request) && request.method === "DELETE",
-      /\nAll \d+ files were uploaded; 0 of 1 were deleted\. Run the deploy again: it deletes the rest\.\n$/,
+      /\nAll \d+ files of shop were uploaded; 0 of 1 were deleted\. Run the deploy again: it deletes the rest\.\n$/,
     ],
     [
       "at the end of the journal",
@@ -288,7 +296,7 @@ describe("a deploy that fails midway", () => {
     s3.trouble = (request) => (meant(request) ? forbidden : undefined);
     expect(failed(await deploy("--force"))).toMatch(message);
     s3.trouble = () => undefined;
-    expect(internalFilesOf(s3)).not.toContain("api/.precast/deploy.lock");
+    expect(internalFilesOf(s3)).not.toContain(noteOf("deploy.lock"));
     await deployInProcess(s3, out(), { force: true });
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
@@ -300,7 +308,8 @@ describe("a deploy that fails midway", () => {
     "announces that the next deploy uploads all files again, and it does, when the store refuses %s",
     async (_, meant) => {
       s3.trouble = (request) => (meant(request) ? forbidden : undefined);
-      const [, files] = /(\d+) files were uploaded.* it uploads all of them\.\n$/.exec(failed(await deploy())) ?? [];
+      const [, files] =
+        /(\d+) files of shop were uploaded.* it uploads all of them\.\n$/.exec(failed(await deploy())) ?? [];
       s3.trouble = () => undefined;
       const { written } = await place.json<{ written: number }>(`deploy ${TARGET}`, s3.env);
       expect(written).toBe(Number(files));
@@ -315,7 +324,9 @@ describe("a deploy that fails midway", () => {
       if (key.includes("/_schemas/")) change(join(out(), "s-shop/v1/_schemas.json"));
       return undefined;
     };
-    expect(failed(await deploy())).toMatch(/^A build changed out during the deploy\.\n\d+ of \d+ files were uploaded/);
+    expect(failed(await deploy())).toMatch(
+      /^A build changed out during the deploy\.\n\d+ of \d+ files of shop were uploaded/,
+    );
     s3.trouble = () => undefined;
     await place.json("build --full");
     await deployInProcess(s3, out());
@@ -342,7 +353,7 @@ describe("an upload that the store refuses", () => {
     async (_, trouble, message) => {
       s3.trouble = (request) => (isPage(request) ? trouble : undefined);
       expect(failed(await deploy())).toMatch(message);
-      expect(internalFilesOf(s3)).not.toContain("api/.precast/manifest.json");
+      expect(internalFilesOf(s3)).not.toContain(noteOf("manifest.json"));
       s3.trouble = () => undefined;
       await deployInProcess(s3, out());
       expect(differencesOf(filesOf(s3), out())).toEqual([]);
@@ -382,7 +393,7 @@ test.each<[string, Trouble]>([
   await deployInProcess(s3, out());
   const stray = "api/s-shop/v1/authors/page/9.json";
   s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
-  s3.objects.delete("api/.precast/manifest.json");
+  s3.objects.delete(noteOf("manifest.json"));
   s3.trouble = ({ method, key }) => {
     if (method === "GET" && key !== "") return s3.objects.has(key) ? undefined : { status: 404 };
     if (method !== "DELETE") return undefined;
@@ -402,12 +413,12 @@ describe("two deploys to one store", () => {
       return { after: second };
     };
     await deployInProcess(s3, out());
-    const other = `^Another deploy \\(.+, process ${process.pid}\\) holds the lock of s3://content/api\\. Wait .* its lock expires in \\d+ seconds\\.\\n$`;
+    const other = `^Another deploy \\(.+, process ${process.pid}\\) holds the lock of shop in s3://content/api\\. Wait .* its lock expires in \\d+ seconds\\.\\n$`;
     expect(failed(await (second as never as Promise<CommandResult>))).toMatch(new RegExp(other));
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 
-  const lock = "api/.precast/deploy.lock";
+  const lock = noteOf("deploy.lock");
   const leave = (age: number, owner: object) =>
     s3.objects.set(lock, {
       bytes: Buffer.from(
@@ -421,11 +432,11 @@ describe("two deploys to one store", () => {
   test("a lock is respected until it expires, and then taken over", async () => {
     leave(110, {});
     await expect(deployInProcess(s3, out())).rejects.toThrow(
-      /^Another deploy \(elsewhere, process 7\) holds the lock of s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
+      /^Another deploy \(elsewhere, process 7\) holds the lock of shop in s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
     );
     leave(110, { pid: undefined });
     await expect(deployInProcess(s3, out())).rejects.toThrow(
-      /^Another deploy holds the lock of s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
+      /^Another deploy holds the lock of shop in s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
     );
     leave(121, {});
     expect(await deployInProcess(s3, out())).toMatchObject({ generation: 1 });
@@ -440,7 +451,7 @@ describe("two deploys to one store", () => {
     };
     const deploying = deployInProcess(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
     await expect(deploying).rejects.toThrow(
-      /^The lock of s3:\/\/content\/api was not renewed for 100 seconds: .* suspended\. Another deploy may have taken over\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
+      /^The lock of shop in s3:\/\/content\/api was not renewed for 100 seconds: .* suspended\. Another deploy may have taken over\.\n1 of \d+ files of shop were uploaded, and nothing was deleted\. Run/,
     );
     expect(filesOf(s3).size).toBe(1);
     expect(isFile(s3.requests.at(-1) as S3Request)).toBe(true);
@@ -485,7 +496,9 @@ describe("two deploys to one store", () => {
     });
 
     test("a renewal that the store does not answer is aborted when the lock is released", async () => {
-      const held = await targetIn(s3, out(), { timeout: 3_600, retries: 2, now: () => new Date() }).takeLock();
+      const held = await targetIn(s3, out(), { timeout: 3_600, retries: 2, now: () => new Date() }).takeAppLock(
+        "s-shop",
+      );
       const before = s3.requests.length;
       s3.trouble = ({ method }) => (method === "PUT" ? "silence" : undefined);
       vi.advanceTimersByTime(3_600_000);
@@ -517,14 +530,14 @@ describe("two deploys to one store", () => {
     test("the deploy stops once somebody has deleted its lock", async () => {
       passTime(() => s3.objects.delete(lock));
       await expect(deployInProcess(s3, out(), { concurrency: 1 })).rejects.toThrow(
-        /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
+        /^Another deploy may have taken over shop in s3:\/\/content\/api\.\n[34] of/,
       );
     });
 
     test("the deploy stops once another has taken over its lock, and leaves that lock alone", async () => {
       passTime(() => leave(0, {}));
       await expect(deployInProcess(s3, out(), { concurrency: 1 })).rejects.toThrow(
-        /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
+        /^Another deploy may have taken over shop in s3:\/\/content\/api\.\n[34] of/,
       );
       expect(String(s3.objects.get(lock)?.bytes)).toContain("elsewhere");
     });
@@ -552,13 +565,13 @@ describe("two deploys to one store", () => {
     await deployInProcess(s3, out());
     s3.trouble = (request) => {
       if (isNote("journal.json")(request)) {
-        const manifest = s3.objects.get("api/.precast/manifest.json");
-        if (manifest !== undefined) s3.objects.set("api/.precast/manifest.json", { ...manifest, etag: '"another"' });
+        const manifest = s3.objects.get(noteOf("manifest.json"));
+        if (manifest !== undefined) s3.objects.set(noteOf("manifest.json"), { ...manifest, etag: '"another"' });
       }
       return undefined;
     };
     expect(failed(await deploy("--force"))).toMatch(
-      /^Another deploy replaced \.precast\/manifest\.json in s3:\/\/content\/api during this one\.\nAll \d+ files were uploaded/,
+      /^Another deploy replaced \.precast\/s-shop\/manifest\.json in s3:\/\/content\/api during this one\.\nAll \d+ files of shop were uploaded/,
     );
   });
 
@@ -570,7 +583,7 @@ describe("two deploys to one store", () => {
       expect([code, stdout]).toEqual([0, expect.stringContaining("uploaded")]);
       expect(stderr).toMatch(/^s3:\/\/content\/api does not honour conditional writes .* Run only one at a time\.\n$/);
       expect(differencesOf(filesOf(plain), out())).toEqual([]);
-      expect(await place.json(`deploy ${TARGET}`, plain.env)).toMatchObject({ written: 0, conditional: false });
+      expect(await place.json(`deploy ${TARGET}`, plain.env)).toMatchObject({ written: 0, conditional: null });
       await plain.close();
     },
   );

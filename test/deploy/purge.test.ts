@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { invalidationPaths, openPurge } from "../../cli/deploy/purge.ts";
 import { waitVisible } from "../../cli/deploy/visible.ts";
-import { digestBytes, type TreeFile } from "../../shared/tree.ts";
+import { digestBytes, type TreeFile, type TreeState } from "../../shared/tree.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import {
   holdPort,
@@ -378,12 +378,8 @@ describe("--wait-visible", () => {
       return { app, type, request: `/api/v1/${type}`, path: `s-${app}/v1/${type}/page/1.json` };
     };
     const paths = ["s-a/v1/_schemas.json", "s-b/v1/_schemas.json", page("b", "kept").path];
-    const tree = {
-      files: new Map(paths.map((path) => [path, digest])),
-      apps: ["a", "b"],
-      remote: new Set<string>(),
-      hasAllApps: true,
-    };
+    const files = new Map(paths.map((path) => [path, digest]));
+    const tree = { apps: new Map(["a", "b"].map((key) => [key, { key, files, state: {} as TreeState }])) };
     const hashed = { ...page("b", "kept"), request: null };
     const changed = [page("a", "deleted"), hashed, page("b", "deleted"), page("b", "kept")];
     cdn.answer = () => ({ status: 200, body: "{}" });

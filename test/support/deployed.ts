@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
 import type { RetryPolicy } from "../../cli/deploy/http.ts";
 import { openTarget, type Target } from "../../cli/deploy/target.ts";
+import { segment } from "../../shared/api/address.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
 
@@ -17,6 +18,17 @@ export function filesOf(s3: S3, prefix = "api"): Map<string, string> {
       string,
     ][],
   );
+}
+
+/** The key of a file that Precast keeps for itself of an app. */
+export function noteOf(name: string, app = "shop", prefix = "api"): string {
+  return `${prefix}/.precast/${segment(app)}/${name}`;
+}
+
+/** The keys of Precast's own files below a prefix, after deploys of these apps that are done. */
+export function internalFilesAfter(apps: readonly string[], prefix = "api"): string[] {
+  const own = apps.flatMap((app) => [noteOf("manifest.json", app, prefix), `${prefix}/.precast/${segment(app)}.json`]);
+  return [`${prefix}/.precast/manifest.json`, ...own].sort();
 }
 
 /** The keys of Precast's own files below a prefix. */
