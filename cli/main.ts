@@ -29,7 +29,7 @@ async function run(): Promise<void> {
   const outputError = watchOutput();
   refuseDefaults();
   process.exitCode = asked === "--version" || asked === "-V" ? printVersion() : await runProgram();
-  if (asked === "serve" || asked === "watch") {
+  if (asked === "serve" || asked === "watch" || asked === "work") {
     // These run until they are stopped: output that nobody reads must not keep them from ending then.
     setTimeout(() => process.exit(), 2_000).unref();
     return;

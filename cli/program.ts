@@ -21,6 +21,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   export: async () => (await import("./commands/export.ts")).exportCommand,
   copy: async () => (await import("./commands/copy.ts")).copyCommand,
   build: async () => (await import("./commands/build.ts")).buildCommand,
+  work: async () => (await import("./commands/work.ts")).workCommand,
+  queue: async () => (await import("./commands/queue.ts")).queueCommand,
   watch: async () => (await import("./commands/watch.ts")).watchCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   deploy: async () => (await import("./commands/deploy.ts")).deployCommand,

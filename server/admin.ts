@@ -36,30 +36,48 @@ export type Admin = {
 };
 
 export async function openAdmin(options: AdminOptions): Promise<Admin> {
-  const { host, port, onError } = options;
   const readReadiness = openReadiness(options);
   // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
   // thousands of times without waiting would stop the server.
   const metrics = shareRunning(options.metrics);
   let draining = false;
 
-  const app = openRouter(onError, options.studio, {
-    "/healthz": () => json(200, { status: "ok" }),
-    "/readyz": async () => {
-      const state = await readReadiness(draining);
-      return json(state.status === "unavailable" ? 503 : 200, state);
+  const { url, close } = await openPages({
+    ...options,
+    pages: {
+      "/healthz": () => json(200, { status: "ok" }),
+      "/readyz": async () => {
+        const state = await readReadiness(draining);
+        return json(state.status === "unavailable" ? 503 : 200, state);
+      },
+      "/metrics": async () => page(200, CONTENT_TYPE, await metrics()),
     },
-    "/metrics": async () => page(200, CONTENT_TYPE, await metrics()),
   });
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(app));
   return {
-    url: await listenOn(server, host, port),
+    url,
     drain: () => {
       draining = true;
     },
-    close: () =>
+    close: () => {
+      options.studio?.close();
+      return close();
+    },
+  };
+}
+
+type PagesOptions = Pick<AdminOptions, "host" | "port" | "studio" | "onError"> & {
+  /** By their paths. */
+  readonly pages: Readonly<Record<string, Page>>;
+};
+
+/** Serves a few pages to operators. */
+export async function openPages({ host, port, studio, onError, pages }: PagesOptions) {
+  const app = openRouter(onError, studio, pages);
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(app));
+  return {
+    url: await listenOn(server, host, port),
+    close: (): Promise<void> =>
       new Promise((resolve) => {
-        options.studio?.close();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -105,11 +123,11 @@ function refusal(status: number, code: string, message: string, headers: Record<
   return json(status, { error: { code, message } }, headers);
 }
 
-function json(status: number, value: unknown, headers: Record<string, string> = {}): HTTPResponse {
+export function json(status: number, value: unknown, headers: Record<string, string> = {}): HTTPResponse {
   return page(status, "application/json; charset=utf-8", JSON.stringify(value), headers);
 }
 
-function page(status: number, type: string, body: string, headers: Record<string, string> = {}): HTTPResponse {
+export function page(status: number, type: string, body: string, headers: Record<string, string> = {}): HTTPResponse {
   return new HTTPResponse(body, {
     status,
     statusText: STATUS_CODES[status] ?? "",

@@ -16,6 +16,7 @@ import {
 } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
 import { SERVING } from "./settings/serving.ts";
+import { WORKING } from "./settings/working.ts";
 import { findNearest } from "./text.ts";
 
 export class ConfigError extends Error {
@@ -40,6 +41,7 @@ export const SETTINGS = {
   ...STUDIO,
   ...MCP,
   ...ADOPTING,
+  ...WORKING,
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;

@@ -18,6 +18,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/(command|database|errors|progress|scratch|secrets|summary|terminal|usage)\.ts$/],
   [/^cli\/(adopt|builder|convert|edge|explain|export|import|init|mcp|openapi|types)\//],
   [/^cli\/(deploy|doctor)\//],
+  [/^cli\/work\//],
   [/^cli\/studio\//],
   [/^cli\/(commands|serve)\//],
   [/^cli\/(configuration|program|main)\.ts$/],
@@ -78,7 +79,7 @@ describe("the layout", () => {
     expect([...left]).toEqual([]);
   });
 
-  test("cli and server do not import each other, except that `serve` and the studio import the server", () => {
+  test("cli and server do not import each other, except that `serve`, the studio and workers import the server", () => {
     const crossing = IMPORTS.filter(
       ({ from, to }) =>
         (from.startsWith("cli/") && to.startsWith("server/")) || (from.startsWith("server/") && to.startsWith("cli/")),
@@ -92,6 +93,7 @@ describe("the layout", () => {
       "serve/process",
       "studio/explore",
       "studio/health",
+      "work/monitor",
     ];
     expect(files).toEqual(new Set(serving.map((name) => `cli/${name}.ts`)));
   });
@@ -127,7 +129,7 @@ describe("the layout", () => {
       "fs-extra/esm",
       [
         ...["builder/remote", "builder/stage", "commands/report", "convert/convert", "convert/media"],
-        ...["deploy/restore", "deploy/target", "export/bundle", "types/generated"],
+        ...["deploy/restore", "deploy/target", "export/bundle", "types/generated", "work/publication"],
       ].map((name) => `cli/${name}.ts`),
     ],
     ["h3", ["cli/commands/studio.ts", "cli/studio/studio.ts", "server/admin.ts", "server/app.ts", "server/media.ts"]],
@@ -150,7 +152,8 @@ describe("the layout", () => {
     ["preact", ["content", "data", "main", "report", "table"].map((name) => `cli/studio/page/${name}.tsx`)],
     ["uplot", ["cli/studio/page/chart.tsx"]],
     ["pino", ["server/log.ts"]],
-    ["prom-client", ["server/metrics.ts"]],
+    ["graphile-worker", ["cli/work/queue.ts", "cli/work/worker.ts"]],
+    ["prom-client", ["cli/work/monitor.ts", "server/metrics.ts"]],
     ["quicktype-core", ["cli/commands/types.ts"]],
     [
       "zod",
@@ -166,6 +169,7 @@ describe("the layout", () => {
         "shared/settings/common.ts",
         "shared/settings/deploying.ts",
         "shared/settings/serving.ts",
+        "shared/settings/working.ts",
         "shared/settings/zod.ts",
         "shared/tree.ts",
       ],

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { nameFolder, segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
-import { type AppDefaults, readApps } from "../../shared/apps.ts";
+import { type AppDefaults, readApp, readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { DEFAULT_MAX_SIZE } from "../../shared/settings/common.ts";
@@ -31,6 +31,8 @@ export type BuildOptions = AppDefaults & {
   readonly out: string;
   /** Keys of the apps to build; null for all. */
   readonly apps: readonly string[] | null;
+  /** The key of the only app that the tree is of, whatever else the database has. Left out for a tree of all. */
+  readonly only?: string;
   /** Computes every answer, even if an incremental build is possible. */
   readonly full: boolean;
   readonly dryRun: boolean;
@@ -130,7 +132,7 @@ async function buildOnce(
   try {
     const { finish, missing, isOutdated } = await database.transaction("read", async (session) => {
       const source = await readSource(session);
-      const all = await readApps(session, options);
+      const all = await readAll(session, options);
       refuseEmptyDatabase(all, treeApps, out, source);
       const gone = findGone(all, treeApps, options.apps, source);
       const chosen = chooseApps(all, options.apps?.filter((key) => !gone.includes(key)) ?? null);
@@ -168,6 +170,13 @@ async function buildOnce(
   } finally {
     await stage.close();
   }
+}
+
+/** A database may have ten thousand apps, and a tree of one need not know them. */
+async function readAll(session: Session, options: BuildOptions): Promise<readonly App[]> {
+  if (options.only === undefined) return readApps(session, options);
+  const app = await readApp(session, options.only, options);
+  return app === null ? [] : [app];
 }
 
 class EmptyDatabaseError extends Error {

@@ -1,12 +1,12 @@
 /** `precast deploy`: copies the tree to the bucket or the folder that a CDN reads. */
-import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
 import { formatBytes, formatCount, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deployTree } from "../deploy/deploy.ts";
 import type { MediaDeployed } from "../deploy/media.ts";
 import type { Plan } from "../deploy/plan.ts";
-import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
-import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
+import { PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
+import { openTargetAndPurge, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
 import { nameColumns, openSummary, type Summary } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
@@ -56,32 +56,6 @@ export const deployCommand = defineCommand({
     return DONE;
   },
 });
-
-type TargetAndPurge = { readonly target: Target; readonly purge: Purge | null };
-
-/** Opens the target and the purge. Throws one ConfigError with the problems of both, before anything is deployed. */
-function openTargetAndPurge(
-  text: string,
-  settings: DeploySettings,
-  now: () => Date,
-  throwIfStopped: () => void,
-): TargetAndPurge {
-  const { timeout, retries } = settings;
-  const problems = new Set<string>();
-  const collectProblems = <T>(open: () => T): T | null => {
-    try {
-      return open();
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      for (const problem of error.problems) problems.add(problem);
-      return null;
-    }
-  };
-  const target = collectProblems(() => openTarget(text, settings, { timeout, retries, now }));
-  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, throwIfStopped }));
-  if (target === null || problems.size > 0) throw new ConfigError([...problems]);
-  return { target, purge };
-}
 
 function deploy(
   target: Target,

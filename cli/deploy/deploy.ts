@@ -17,7 +17,7 @@ import {
 } from "./change.ts";
 import { adoptLayout, listTreeFiles, readLayout } from "./layout.ts";
 import { type LocalTree, scanTree } from "./local-tree.ts";
-import { owedIn, readContents, readNotes, type StoreContents } from "./manifest.ts";
+import { type Notes, owedIn, readContents, readNotes, type StoreContents } from "./manifest.ts";
 import { deployMedia, type MediaDeployed, type MediaOptions, requireMedia } from "./media.ts";
 import { changedFiles, type Limits, type Plan, type PlannedApp, planDeploy, unpurgedFor } from "./plan.ts";
 import { APPS_AT_ONCE, collectRefusals, type Preview, previewApps } from "./preview.ts";
@@ -81,10 +81,7 @@ export async function deployTree(target: Target, options: DeployOptions): Promis
 }
 
 /** What was done, beside the plans. */
-type Done = Pick<Deployed, "conditional" | "purges" | "media"> & {
-  readonly generation: number;
-  readonly changed: readonly TreeFile[];
-};
+type Done = Pick<Deployed, "generation" | "conditional" | "purges" | "media" | "changed">;
 
 async function previewDone(store: Store, previews: readonly Preview[], options: DeployOptions): Promise<Done> {
   for (const { plan } of previews) options.onPlan?.(plan);
@@ -143,8 +140,9 @@ function addMedia(one: MediaDeployed, other: MediaDeployed): MediaDeployed {
   };
 }
 
-type GroupOptions = DeployOptions & Pick<ChangeOptions, "onUpload">;
-type Locked = { readonly app: PlannedApp; readonly lock: StoreLock };
+type GroupOptions = Omit<DeployOptions, "dryRun" | "onProgress"> & Pick<ChangeOptions, "onUpload">;
+/** An app whose lock is held. `notes` are left out if they are not read yet. */
+export type Locked = { readonly app: PlannedApp; readonly lock: StoreLock; readonly notes?: Notes };
 
 /** Reads what the store has of the apps again, now that nobody else changes it. */
 async function deployGroup(
@@ -163,12 +161,16 @@ async function deployGroup(
   }
 }
 
-async function deployLocked(
+/**
+ * Of the tree, only these apps are looked at. `manifests` are the ETags that their manifests have then. Throws as deployTree,
+ * but nothing of the lock.
+ */
+export async function deployLocked(
   store: Store,
   tree: LocalTree,
   locked: readonly Locked[],
   options: GroupOptions,
-): Promise<Done> {
+): Promise<Done & { readonly manifests: readonly (string | null)[] }> {
   const changes: Change[] = [];
   for (const one of locked) changes.push(await prepareApp(store, tree, one, options));
   // First, because files of the tree lead to them.
@@ -181,18 +183,19 @@ async function deployLocked(
   const explanation = "All files are deployed; only the cleanup of the journal is left. Run the deploy again.";
   await explainFailure(explanation, () => runConcurrently(changes, APPS_AT_ONCE, endJournal));
   const generation = Math.max(...changes.map(({ journal }) => journal.generation));
-  return { generation, conditional: changes[0]?.conditional ?? null, purges, changed, ...media };
+  const manifests = changes.map(({ etags }) => etags.manifest);
+  return { generation, conditional: changes[0]?.conditional ?? null, purges, changed, manifests, ...media };
 }
 
 async function prepareApp(
   store: Store,
   tree: LocalTree,
-  { app, lock }: Locked,
+  { app, lock, notes }: Locked,
   options: GroupOptions,
 ): Promise<Change> {
   const { appFolder } = app;
   const list = async () => (await listTreeFiles(store, `${appFolder}/`)).get(appFolder) ?? [];
-  const before = await readContents(await readNotes(store, appFolder, options), options, list);
+  const before = await readContents(notes ?? (await readNotes(store, appFolder, options)), options, list);
   const plan = planDeploy(store, options.out, app, tree.remote, before);
   const [refusal] = await collectRefusals(store, tree, [{ plan, before }], options);
   if (refusal !== undefined) throw refusal;
@@ -203,7 +206,7 @@ async function prepareApp(
 async function uploadMedia(
   store: Store,
   changes: readonly (Pick<Change, "plan"> & { readonly options?: ChangeOptions })[],
-  { media }: DeployOptions,
+  { media }: Pick<DeployOptions, "media">,
 ): Promise<Pick<Deployed, "media">> {
   if (media === undefined) return {};
   let sum: MediaDeployed = { written: 0, unchanged: 0, bytes: 0 };
@@ -214,7 +217,11 @@ async function uploadMedia(
   return { media: sum };
 }
 
-function listChanges(plan: Plan, before: StoreContents, { out, purge }: DeployOptions): readonly TreeFile[] {
+function listChanges(
+  plan: Plan,
+  before: StoreContents,
+  { out, purge }: Pick<DeployOptions, "out" | "purge">,
+): readonly TreeFile[] {
   return changedFiles(plan, purge === undefined ? [] : unpurgedFor(plan, before, true), out);
 }
 
@@ -228,7 +235,10 @@ function countProgress(pending: readonly Preview[], onProgress: DeployOptions["o
   };
 }
 
-async function purge(changed: readonly TreeFile[], { purge: purgeFiles }: DeployOptions): Promise<number | null> {
+async function purge(
+  changed: readonly TreeFile[],
+  { purge: purgeFiles }: Pick<DeployOptions, "purge">,
+): Promise<number | null> {
   if (purgeFiles === undefined) return null;
   if (changed.length === 0) return 0;
   const explanation = "All files are deployed. Run the deploy again: it purges what was not purged.";

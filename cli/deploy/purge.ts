@@ -31,7 +31,9 @@ export const PURGE_SETTINGS = [
   "fastlyToken",
   "cloudfrontDistribution",
 ] as const;
-type PurgeSettings = Settings<(typeof PURGE_SETTINGS)[number] | (typeof CREDENTIAL_SETTINGS)[number] | "concurrency">;
+export type PurgeSettings = Settings<
+  (typeof PURGE_SETTINGS)[number] | (typeof CREDENTIAL_SETTINGS)[number] | "concurrency"
+>;
 
 /** Returns the number of requests. Throws RemoteFault. */
 export type Purge = (changed: readonly TreeFile[]) => Promise<number>;

@@ -26,7 +26,7 @@ import { listAppFolders, readLayout } from "./layout.ts";
 import { type Manifest, type Notes, readNotes, UnreadableStoreError } from "./manifest.ts";
 import type { Store } from "./store.ts";
 
-type RestoreOptions = {
+export type RestoreOptions = {
   readonly out: string;
   readonly concurrency: number;
   /** Returns null for a state from which a build can continue, otherwise the reason why it cannot. */
@@ -77,7 +77,8 @@ function nothing(reason: string): Restored {
   return { kind: "nothing", reason };
 }
 
-async function restoreFiles(
+/** Throws ForeignTreeError when a file that it fetches is not the one of the manifest. */
+export async function restoreFiles(
   store: Store,
   files: ReadonlyMap<string, FileDigest>,
   { out, concurrency, problemOf }: RestoreOptions,
@@ -105,7 +106,7 @@ function removeEarlier(out: string, appFolders: ReadonlySet<string>): void {
   for (const folder of [...appFolders, ...earlierKeys.map(segment)]) removeSync(join(out, folder));
 }
 
-function fetchFrom(store: Store, concurrency: number): Fetch {
+export function fetchFrom(store: Store, concurrency: number): Fetch {
   return (paths, take) =>
     runConcurrently(paths, concurrency, async (path) => take(path, (await store.get(path))?.bytes ?? null));
 }

@@ -12,6 +12,7 @@ import { type Lock, LockedError, takeLock } from "../../shared/lock.ts";
 import { isTopFolder } from "../../shared/tree.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials, type RetryPolicy } from "./http.ts";
 import { takeLease } from "./lease.ts";
+import { openPurge, type Purge, type PurgeSettings } from "./purge.ts";
 import { openS3Store } from "./s3.ts";
 import {
   type Condition,
@@ -54,6 +55,32 @@ export function openTarget(text: string, settings: StoreSettings, retryPolicy: R
   throw new ConfigError([
     `${text || "An empty text"} is not a valid target: specify s3://bucket/prefix or file:///folder.`,
   ]);
+}
+
+type TargetAndPurge = { readonly target: Target; readonly purge: Purge | null };
+
+/** Opens the target and the purge. Throws one ConfigError with the problems of both, before anything is deployed. */
+export function openTargetAndPurge(
+  text: string,
+  settings: StoreSettings & PurgeSettings,
+  now: () => Date,
+  throwIfStopped: () => void,
+): TargetAndPurge {
+  const { timeout, retries } = settings;
+  const problems = new Set<string>();
+  const collectProblems = <T>(open: () => T): T | null => {
+    try {
+      return open();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+      return null;
+    }
+  };
+  const target = collectProblems(() => openTarget(text, settings, { timeout, retries, now }));
+  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, throwIfStopped }));
+  if (target === null || problems.size > 0) throw new ConfigError([...problems]);
+  return { target, purge };
 }
 
 function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {

@@ -35,6 +35,8 @@ const COMMANDS = [
   "export",
   "copy",
   "build",
+  "work",
+  "queue",
   "watch",
   "serve",
   "deploy",
@@ -82,6 +84,31 @@ const OWN: Record<string, string[]> = {
     "--retries",
     "--timeout",
   ],
+  work: [
+    "--target",
+    "--apps-per-process",
+    "--large-apps",
+    "--finish",
+    "--max-size",
+    "--allow-local-media",
+    "--cache-control",
+    "--cdn-cache-control",
+    "--concurrency",
+    "--endpoint",
+    "--region",
+    "--path-style",
+    "--retries",
+    "--timeout",
+    "--purge",
+    "--purge-method",
+    "--purge-endpoint",
+    "--cloudflare-zone",
+    "--fastly-service",
+    "--cloudfront-distribution",
+    "--admin-port",
+    "--admin-host",
+  ],
+  queue: ["--target"],
   watch: ["--app", "--max-size"],
   serve: [
     "--host",
@@ -946,13 +973,14 @@ function callOf(command: string, folder: string): string {
     report: "--html x",
     export: "exported",
     copy: "Shop Other",
+    work: "--target file:///nowhere",
   };
   return `${command} ${rest[command] ?? ""}`;
 }
 
 /** Those that run until they are stopped are run as processes. */
 function outcome(place: Place, command: string, folder: string, env: Record<string, string> = {}) {
-  const isLong = command === "serve" || command === "watch";
+  const isLong = ["serve", "watch", "work"].includes(command);
   return (isLong ? place.run : place.call)(callOf(command, folder), env);
 }
 

@@ -104,6 +104,22 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   return { lend, renewConnections, connections: counts, close };
 }
 
+/** A pool for a library that brings its own queries, as the client of PostgreSQL makes it. */
+export type PlainPool = pg.Pool;
+export type PlainClient = pg.PoolClient;
+
+/** Its queries take as long as they take. `name` is what the database shows of its connections. */
+export function openPlainPool(url: string, connections: number, name: string): PlainPool {
+  const pool = new pg.Pool({
+    ...{ connectionString: url, application_name: name, max: connections },
+    ...{ connectionTimeoutMillis: CONNECT_TIMEOUT, ...KEEP_ALIVE },
+  });
+  // An error without a listener ends the process; the next query on the connection reports it.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => void client.on("error", () => {}));
+  return pool;
+}
+
 /** Gives up waiting for a connection when the signal aborts. One that comes later goes back to the pool. */
 function unlessAborted(signal: AbortSignal, borrowing: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
