@@ -107,7 +107,6 @@ describe("the layout", () => {
       ],
     ],
     ["@electric-sql/pglite", ["shared/database/embedded/worker.ts"]],
-    ["aws4fetch", ["cli/deploy/http.ts"]],
     ["@clack/prompts", ["cli/commands/init.ts"]],
     ["commander", ["cli/program.ts"]],
     ["cli-progress", ["cli/progress.ts"]],
@@ -115,6 +114,7 @@ describe("the layout", () => {
       "node:http",
       [
         "cli/commands/studio.ts",
+        "cli/deploy/http.ts",
         "server/admin.ts",
         "server/app.ts",
         "server/http/connection.ts",

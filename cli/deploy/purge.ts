@@ -14,11 +14,11 @@ import {
   makeFault,
   missingCredentials,
   type OutgoingRequest,
-  openSigner,
   overloadedFault,
   type Received,
   type RetryPolicy,
 } from "./http.ts";
+import { openSigner } from "./signature.ts";
 
 export const PURGE_SETTINGS = [
   "purge",
@@ -71,11 +71,7 @@ type Api = {
 };
 
 /** Resolves when `isDone` accepts the response. Throws RemoteFault. */
-async function callApi(
-  api: Api,
-  make: () => OutgoingRequest | Promise<OutgoingRequest>,
-  isDone: (received: Received) => boolean,
-): Promise<void> {
+async function callApi(api: Api, make: () => OutgoingRequest, isDone: (received: Received) => boolean): Promise<void> {
   const judge = (received: Received) => (isDone(received) ? { done: null } : readRefusal(received, api));
   await exchange(make, judge, api.name, api.retryPolicy);
 }

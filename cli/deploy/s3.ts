@@ -7,11 +7,11 @@ import {
   type Fault,
   isRetryableStatus,
   makeFault,
-  openSigner,
   overloadedFault,
   type Received,
   type RetryPolicy,
 } from "./http.ts";
+import { openSigner } from "./signature.ts";
 import type { Condition, FileHeaders, PutOptions, PutOutcome, Store, Stored } from "./store.ts";
 
 type S3Options = BucketAddress & {
@@ -153,8 +153,10 @@ function writeUrl(base: URL, key: string, query: Readonly<Record<string, string>
 function readStored(received: Received): Stored | null | undefined {
   const { status, headers, body } = received;
   if (isMissing(received)) return null;
-  const etag = headers.get("etag");
-  return status !== 200 || etag === null || isError(body) ? undefined : { bytes: body, etag, age: readAge(headers) };
+  const { etag } = headers;
+  return status !== 200 || etag === undefined || isError(body)
+    ? undefined
+    : { bytes: body, etag, age: readAge(headers) };
 }
 
 function readPut(received: Received, isConditional: boolean): PutOutcome | undefined {
@@ -163,8 +165,8 @@ function readPut(received: Received, isConditional: boolean): PutOutcome | undef
   const isUnmet = status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
   if (isConditional && isUnmet) return { kind: "unmet" };
   if (isConditional && isUnsupported(received)) return { kind: "unsupported" };
-  const etag = headers.get("etag");
-  return status !== 200 || etag === null || isError(body) ? undefined : { kind: "put", etag };
+  const { etag } = headers;
+  return status !== 200 || etag === undefined || isError(body) ? undefined : { kind: "put", etag };
 }
 
 /**
@@ -193,8 +195,8 @@ function isError(body: Buffer): boolean {
   return /^\s*(<\?xml[^>]*>)?\s*<(Error|!doctype|html)\b/i.test(body.toString("utf8", 0, 512));
 }
 
-function readAge(headers: Headers): number | null {
-  const age = (Date.parse(headers.get("date") ?? "") - Date.parse(headers.get("last-modified") ?? "")) / 1_000;
+function readAge(headers: Received["headers"]): number | null {
+  const age = (Date.parse(headers.date ?? "") - Date.parse(headers["last-modified"] ?? "")) / 1_000;
   return Number.isNaN(age) ? null : age;
 }
 
@@ -252,7 +254,7 @@ function readFault(received: Received, where: Bucket): Fault {
   const text = body.toString("utf8", 0, 4_096);
   const code = textIn(text, "Code");
   const why = textIn(text, "Message") ?? "";
-  const actual = headers.get("x-amz-bucket-region") ?? textIn(text, "Region");
+  const actual = headers["x-amz-bucket-region"]?.toString() ?? textIn(text, "Region");
   const known = describeKnownFault({ status, code, why }, actual, where);
   if (known !== null) return makeFault(known);
   const isRetryable = isRetryableStatus(status) || RETRYABLE_CODES.includes(code ?? "");
@@ -294,7 +296,7 @@ function describeStatus(status: number, code: string | null, why = ""): string {
 
 /** The fault for a response that is truncated, or comes from a captive portal, a proxy or a web server. */
 function garbled({ status, headers }: Received, { host }: Bucket): Fault {
-  const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
+  const type = headers["content-type"]?.split(";")[0] ?? "no content type";
   return makeFault(
     `${host} does not answer like S3 (${status}, ${type}). Check --endpoint and any proxy in between.`,
     true,

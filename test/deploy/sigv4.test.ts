@@ -1,5 +1,6 @@
-/** The signature check of the S3 stand-in (AWS Signature Version 4), tried on examples that Amazon publishes. */
+/** Our signatures, and the check of them in the S3 stand-in (AWS Signature Version 4), on examples that Amazon publishes. */
 import { expect, test } from "vitest";
+import { openSigner } from "../../cli/deploy/signature.ts";
 import { type Signed, signatureProblem } from "../support/sigv4.ts";
 
 const KEYS = { accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
@@ -31,9 +32,38 @@ const LIST: Signed = {
   },
 };
 
+/** "PUT Object": a path with a character that the signature must encode. */
+const PUT: Signed = {
+  method: "PUT",
+  target: "/test$file.text",
+  headers: {
+    host: "examplebucket.s3.amazonaws.com",
+    date: "Fri, 24 May 2013 00:00:00 GMT",
+    "x-amz-storage-class": "REDUCED_REDUNDANCY",
+    "x-amz-content-sha256": "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
+    "x-amz-date": "20130524T000000Z",
+    authorization:
+      "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,SignedHeaders=date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class,Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd",
+  },
+  body: Buffer.from("Welcome to Amazon S3."),
+};
+
+test.each([
+  ["GET Object", GET],
+  ["GET Bucket", LIST],
+  ["PUT Object", PUT],
+])("our signature of %s is that of Amazon's example", (_, { method, target, headers }) => {
+  const { authorization, host: _host, "x-amz-date": _date, range, ...own } = headers as Record<string, string>;
+  const given = range === undefined ? own : { ...own, range };
+  const url = new URL(`https://${headers.host}${target}`);
+  const sign = openSigner({ ...KEYS, sessionToken: null }, SCOPE);
+  expect(sign({ method, url, headers: given }, THEN).headers.authorization?.replaceAll(", ", ",")).toBe(authorization);
+});
+
 test("accepts the signatures of Amazon's examples", () => {
   expect(signatureProblem(GET, KEYS, SCOPE, THEN)).toBe(null);
   expect(signatureProblem(LIST, KEYS, SCOPE, THEN)).toBe(null);
+  expect(signatureProblem(PUT, KEYS, SCOPE, THEN)).toBe(null);
 });
 
 test.each<[string, Partial<Signed>, string]>([
