@@ -1,11 +1,12 @@
 /** `npm run bench -- <name>`: picks a bench by its name and runs it. */
 import { type Bench, OptionError } from "./bench.ts";
 import { buildBench } from "./build.ts";
+import { deployBench } from "./deploy.ts";
 import { liveBench } from "./live.ts";
 import { serveBench } from "./serve.ts";
 import { soakBench } from "./soak.ts";
 
-const BENCHES: readonly Bench[] = [buildBench, serveBench, liveBench, soakBench];
+const BENCHES: readonly Bench[] = [buildBench, serveBench, liveBench, deployBench, soakBench];
 
 function overview(): string {
   const lines = BENCHES.map(({ name, describes }) => `  ${name.padEnd(8)} ${describes}`);

@@ -25,6 +25,20 @@ export async function measureNode(args: readonly string[], folder: string): Prom
   return { ...ran, peak: peaks.reduce((sum, peak) => sum + peak, 0) };
 }
 
+export type Timed = Measured & {
+  /** Seconds of user and system time. */
+  readonly cpu: number;
+};
+
+/** Runs any program in a folder, with these variables in its environment; it must succeed. */
+export async function measureTimes(program: string, args: readonly string[], folder: string, env: Env): Promise<Timed> {
+  // Node.js does not tell what its children took. The last line of `times` does, for those of the shell.
+  const { seconds, stdout } = await run("sh", ["-c", '"$@" && times', "sh", program, ...args], folder, env);
+  const [, ...taken] = /(\d+)m([\d.]+)s (\d+)m([\d.]+)s\s*$/.exec(stdout) ?? [];
+  const [minutes, userSeconds, systemMinutes, systemSeconds] = taken.map(Number) as [number, number, number, number];
+  return { seconds, peak: null, stdout, cpu: 60 * (minutes + systemMinutes) + userSeconds + systemSeconds };
+}
+
 /**
  * Runs in the measured process. On Linux not `resourceUsage().maxRSS`: a process begins with what its parent held when
  * it was forked, and this parent may hold more than the child ever does.

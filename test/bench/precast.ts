@@ -2,7 +2,7 @@
 import { fileURLToPath } from "node:url";
 import { type Measured, measureNode } from "./measure.ts";
 
-const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
 /** Where the content is, as flags: `--database-url` or `--data-dir`. */
 export type Source = readonly string[];
