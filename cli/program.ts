@@ -25,6 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   queue: async () => (await import("./commands/queue.ts")).queueCommand,
   watch: async () => (await import("./commands/watch.ts")).watchCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  plan: async () => (await import("./commands/plan.ts")).planCommand,
   deploy: async () => (await import("./commands/deploy.ts")).deployCommand,
   explain: async () => (await import("./commands/explain.ts")).explainCommand,
   verify: async () => (await import("./commands/verify.ts")).verifyCommand,

@@ -44,6 +44,16 @@ export async function readNames(session: Session, range: UsageRange, names: "typ
   });
 }
 
+/** Requests of a shape that used these fields of a type, and how they were answered. */
+export type UsedRow = NamesRow & Pick<UsageRow, "shape" | "status">;
+
+export async function readUsed(session: Session, range: UsageRange): Promise<UsedRow[]> {
+  const rows = await sumUsage(session, range, ["shape", "status", "type", "fields"]);
+  return rows.map(([day = "", app = "", shape = "", status, type = "", fields = "", count]) => ({
+    ...{ app, day, shape, status: Number(status), type, fields, count: Number(count) },
+  }));
+}
+
 /** Sums by day, app and these columns, sorted by all of them in that order. */
 async function sumUsage(
   session: Session,

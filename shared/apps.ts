@@ -23,8 +23,9 @@ export async function readAppText(session: Pick<Session, "query">, key: string):
   return row?.[0] ?? null;
 }
 
-/** All apps, sorted by key in byte order. */
-export async function readApps(session: Session, defaults: AppDefaults): Promise<App[]> {
+/** All apps, sorted by key in byte order; or the one with the key `only`, where that is given: there may be thousands. */
+export async function readApps(session: Session, defaults: AppDefaults & { readonly only?: string }): Promise<App[]> {
+  if (defaults.only !== undefined) return [(await readApp(session, defaults.only, defaults)) ?? []].flat();
   const rows = await session.query(sql(`${APPS} ORDER BY app.key COLLATE "C"`));
   return rows.map(([text]) => parseApp(text as string, defaults));
 }

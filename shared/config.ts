@@ -15,6 +15,7 @@ import {
   TYPES,
 } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
+import { PLANNING } from "./settings/planning.ts";
 import { SERVING } from "./settings/serving.ts";
 import { WORKING } from "./settings/working.ts";
 import { findNearest } from "./text.ts";
@@ -42,6 +43,7 @@ export const SETTINGS = {
   ...MCP,
   ...ADOPTING,
   ...WORKING,
+  ...PLANNING,
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import { nameFolder, segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
-import { type AppDefaults, readApp, readApps } from "../../shared/apps.ts";
+import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { DEFAULT_MAX_SIZE } from "../../shared/settings/common.ts";
@@ -22,7 +22,7 @@ import { chooseBuildIds, recordBuild } from "./record.ts";
 import { missingApps, openRemoteFiles, type RemoteFiles, writeMissingApps } from "./remote.ts";
 import { type AppReport, describeUnaddressed, finishApp, removeApp, shareSeconds, UNRECORDED_TEXT } from "./report.ts";
 import { refuseTooLarge } from "./size.ts";
-import { openStage, removeStage, type Stage } from "./stage.ts";
+import { type ChangeSize, openStage, removeStage, type Stage } from "./stage.ts";
 
 /** Number of files done, number of files in all, and size of the files done in bytes. */
 export type FileProgress = { readonly done: number; readonly total: number; readonly bytes: number };
@@ -41,7 +41,7 @@ export type BuildOptions = AppDefaults & {
   readonly maxSize?: number;
   /** Called for each file that is processed. Leave it out when progress is not shown: this saves counting first. */
   readonly onProgress?: (progress: FileProgress) => void;
-  readonly onChange?: (change: Change) => void;
+  readonly onChange?: (change: Change, size: ChangeSize) => void;
   /** Called when the build begins again, for the reason given: `onChange` is then called for all changes again. */
   readonly onRestart?: (reason: string) => void;
   /** Does this before a signal ends the process, until the returned function is called. */
@@ -50,6 +50,8 @@ export type BuildOptions = AppDefaults & {
   readonly onWarning?: (sentence: string) => void;
   /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
   readonly remote?: RemoteFiles | undefined;
+  /** For a dry run: an app as it would be with other content types than the database has. */
+  readonly changeApp?: ((app: App) => App) | undefined;
 };
 
 /**
@@ -132,7 +134,7 @@ async function buildOnce(
   try {
     const { finish, missing, isOutdated } = await database.transaction("read", async (session) => {
       const source = await readSource(session);
-      const all = await readAll(session, options);
+      const all = (await readApps(session, options)).map(options.changeApp ?? ((app) => app));
       refuseEmptyDatabase(all, treeApps, out, source);
       const gone = findGone(all, treeApps, options.apps, source);
       const chosen = chooseApps(all, options.apps?.filter((key) => !gone.includes(key)) ?? null);
@@ -170,13 +172,6 @@ async function buildOnce(
   } finally {
     await stage.close();
   }
-}
-
-/** A database may have ten thousand apps, and a tree of one need not know them. */
-async function readAll(session: Session, options: BuildOptions): Promise<readonly App[]> {
-  if (options.only === undefined) return readApps(session, options);
-  const app = await readApp(session, options.only, options);
-  return app === null ? [] : [app];
 }
 
 class EmptyDatabaseError extends Error {

@@ -65,11 +65,11 @@ const ALWAYS_UPDATED_ENTRIES = 20;
 /**
  * SQL condition: the row was written by a transaction that the snapshot did not see. The first comparison can use
  * an index. The last one excludes transaction IDs that this server has not assigned yet: such rows come from the dump
- * of a server with higher IDs.
+ * of a server with higher IDs. What the own transaction wrote counts too: `precast plan` rolls it back afterwards.
  */
 function unseenSql(column: string, snapshot = "$2::pg_snapshot"): string {
   return `${column} >= pg_snapshot_xmin(${snapshot}) AND NOT pg_visible_in_snapshot(${column}, ${snapshot})
-  AND ${column} < pg_snapshot_xmax(pg_current_snapshot())`;
+  AND (${column} < pg_snapshot_xmax(pg_current_snapshot()) OR ${column} = pg_current_xact_id_if_assigned())`;
 }
 
 /** The deltas of an app's types by slug since the build of `state`, which must have read the same database. */

@@ -23,8 +23,11 @@ type StageOptions = {
   readonly builtAt: string;
   /** Called for each file that is put, with the size of its answer; 0 for a file that is deleted. */
   readonly onFile: (bytes: number) => void;
-  readonly onChange?: ((change: Change) => void) | undefined;
+  readonly onChange?: ((change: Change, size: ChangeSize) => void) | undefined;
 };
+
+/** In bytes: the file that is written, 0 when it is gone, and by how much the tree grows. */
+export type ChangeSize = { readonly written: number; readonly growth: number };
 
 /** Maximum number of batches that wait to be written, which bounds memory. */
 const MAX_WAITING_BATCHES = 4;
@@ -74,25 +77,25 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
      */
     const tally = { added: 0, changed: 0, gone: 0, put: openSizes(), growth: openSizes() };
 
-    const recordChange = (change: Change["change"], file: string, address: Address | null) => {
+    const recordChange = (change: Change["change"], file: string, address: Address | null, size: ChangeSize) => {
       tally[change] += 1;
       hasChanges = true;
       const type = address === null ? null : findType(address);
       const recorded = { change, app: key, type, request: address === null ? null : writeRequest(address), file };
       changes?.add(recorded);
-      onChange?.(recorded);
+      onChange?.(recorded, size);
     };
     const onWritten: PendingAnswer["onWritten"] = (address, size, { outcome, replacedSize }) => {
       if (outcome === "same") return;
       tally.growth.add(findType(address), outcome === "added" ? 1 : 0, size - replacedSize);
-      recordChange(outcome, `${root}/${nameFile(address)}`, address);
+      recordChange(outcome, `${root}/${nameFile(address)}`, address, { written: size, growth: size - replacedSize });
     };
     /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
     const remove = (file: string, address: Address | null) => {
       const size = readSize(join(out, file));
       if (size === null) return;
       tally.growth.add(address === null ? findOwner(file, NO_APPS).type : findType(address), -1, -size);
-      recordChange("gone", file, address);
+      recordChange("gone", file, address, { written: 0, growth: -size });
     };
     /** `compare` is false when the tree has none of the files yet. `onPath` is called with the path of each, in the app. */
     const put = async (rewrites: Iterable<Rewrite>, compare: boolean, onPath?: (path: string) => void) => {

@@ -125,6 +125,8 @@ export type ImportOptions = {
   readonly prune: boolean;
   /** Writes everything, then rolls it back. */
   readonly dryRun: boolean;
+  /** Called when everything is written, before a dry run is rolled back. */
+  readonly inspect?: (session: Session, appKey: string) => Promise<void>;
   /** Imports nothing of a bundle that there is something to warn of. */
   readonly strict?: boolean;
   /** Where media are copied to; without it, none are. */
@@ -153,6 +155,7 @@ export async function importBundle(database: Database, folder: string, options: 
         `SAVEPOINT before_import; ${RAISE_PENDING_LIST_LIMIT}; SELECT precast.raise_flag('importing')`,
       );
       const report = await write(session, checked, merger, { ...options, dryRun });
+      await options.inspect?.(session, checked.app.key);
       // Checks the deferred constraints now: a dry run must report them too, and rolls back before they are checked.
       await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
       isKept = !dryRun && !(options.strict === true && hasWarnings(report));

@@ -171,7 +171,7 @@ function purgeByTags(api: Api, { url, headers, most, member, answer }: TagReques
 const MAX_PATHS = 3_000;
 const MAX_WILDCARDS = 15;
 /** More changed files of a type than this become one wildcard: paths cost money beyond 1,000 a month. */
-const MAX_FILES_OF_TYPE = 20;
+export const MAX_FILES_OF_TYPE = 20;
 
 function openCloudfront(settings: PurgeSettings, retryPolicy: RetryPolicy): Purge {
   const { purgeEndpoint, cloudfrontDistribution: distribution } = settings;

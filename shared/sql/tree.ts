@@ -199,6 +199,21 @@ export function facetSizeQuery(appKey: string, type: ContentType, column: Column
   return { text, values: [appKey, type.slug] };
 }
 
+/**
+ * The number of a type's published entries, and the largest number of values that one of them has in all these columns
+ * together, each of which a filter can ask for: one row.
+ */
+export function widestEntryQuery(appKey: string, type: ContentType, columns: readonly Column[]): Query {
+  const counts = columns.map((column) => {
+    const { key } = keySql(column);
+    if (!column.multiple) return `coalesce((${key})::text <> '', false)::integer`;
+    return `(SELECT count(DISTINCT value) FROM ${elementsSql(column)} AS value WHERE value <> '')`;
+  });
+  const text = `WITH ${PUBLISHED_TYPE} SELECT count(*)::text, coalesce(max(${["0", ...counts].join(" + ")}), 0)::text
+FROM precast.entries AS e WHERE ${IS_PUBLISHED}`;
+  return { text, values: [appKey, type.slug] };
+}
+
 /** The number of values of a column that a filter can ask for, and the entries of the most frequent one: one row. */
 export function facetCountQuery(appKey: string, type: ContentType, column: Column): Query {
   const { key, elements } = keySql(column);

@@ -39,6 +39,7 @@ const COMMANDS = [
   "queue",
   "watch",
   "serve",
+  "plan",
   "deploy",
   "explain",
   "verify",
@@ -135,6 +136,7 @@ const OWN: Record<string, string[]> = {
     "--studio",
     "--log-level",
   ],
+  plan: ["--app", "--model", "--prune", "--prices", "--budget", "--max-size", "--summary"],
   deploy: [
     "--dry-run",
     "--max-delete",
