@@ -6,7 +6,7 @@ import { type Deployed, deployTree } from "../deploy/deploy.ts";
 import type { MediaDeployed } from "../deploy/media.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
-import { openTargetAndPurge, STORE_SETTINGS, type Target } from "../deploy/target.ts";
+import { openTargetAndPurge, STORE_SETTINGS, type Target, UNCONDITIONAL } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
 import { nameColumns, openSummary, type Summary } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
@@ -116,9 +116,6 @@ function summarizeDeploy(name: string, deployed: Deployed, dryRun: boolean, seco
     rows: [[name, ...counts, formatBytes(bytes), purged, formatSeconds(seconds)]],
   };
 }
-
-const UNCONDITIONAL =
-  "does not honour conditional writes (If-Match, If-None-Match): two deploys that start at the same time can interfere with each other. Run only one at a time.";
 
 /** Returns a function that throws once the process is told to stop. */
 function openStopCheck(stopped: Promise<void>): () => void {

@@ -1,24 +1,49 @@
-/** `precast watch`: builds whenever content has changed, and says so. `serve --watch` does that beside a server. */
+/**
+ * `precast watch`: builds whenever content has changed, deploys that if there is a target, and says so. `serve --watch` builds
+ * beside a server.
+ */
 import { openWakeup, pause, type Wakeup } from "../../shared/async.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { isReadOnly } from "../../shared/database/errors.ts";
+import { formatCounted, formatFiles } from "../../shared/text.ts";
 import { buildTree } from "../builder/build.ts";
 import { summarizeApp } from "../builder/report.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { databaseOptions, openDatabase, QUERY_TIMEOUT, withDatabase } from "../database.ts";
+import { deployTree } from "../deploy/deploy.ts";
+import { PURGE_SETTINGS } from "../deploy/purge.ts";
+import { openTargetAndPurge, STORE_SETTINGS, UNCONDITIONAL } from "../deploy/target.ts";
 import { describeFailure } from "../errors.ts";
+
+const SETTINGS = [
+  "apps",
+  "maxSize",
+  "target",
+  "allowLocalMedia",
+  "cacheControl",
+  "cdnCacheControl",
+  ...STORE_SETTINGS,
+  ...PURGE_SETTINGS,
+] as const;
 
 export const watchCommand = defineCommand({
   name: "watch",
-  describes: "build, and build again whenever content changes (with --json, one value for each build)",
+  describes:
+    "build, and build again whenever content changes; with --target, deploy that too (with --json, one value for each build)",
   argument: null,
-  settings: ["apps", "maxSize"],
-  examples: ["precast watch", "precast watch --app atlas", "precast watch --json"],
+  settings: SETTINGS,
+  examples: [
+    "precast watch",
+    "precast watch --app atlas",
+    "precast watch --json",
+    "precast watch --target s3://content/api --purge cloudflare",
+  ],
   run: async (context, settings) => {
     const { terminal, stopped } = context;
     const stop = new AbortController();
     void stopped().then(() => stop.abort());
+    const deploy = openDeploy(context, settings, stop.signal);
     // The embedded database is shared, because otherwise no other process could change content. A `serve` may join too,
     // and its live queries need the time limit.
     const queryTimeout = settings.databaseUrl === null ? QUERY_TIMEOUT : null;
@@ -26,7 +51,7 @@ export const watchCommand = defineCommand({
       settings,
       async (database) => {
         terminal.say("Watching for content changes.");
-        await watchTree(context, database, { settings, results: true }, stop.signal);
+        await watchTree(context, database, { settings, results: true, deploy }, stop.signal);
       },
       { share: true, queryTimeout },
     );
@@ -34,12 +59,44 @@ export const watchCommand = defineCommand({
   },
 });
 
+type Deploy = () => Promise<void>;
+
+/**
+ * Brings the tree to the target of --target, if something was built since that last succeeded; null without one. Throws
+ * ConfigError for an invalid target.
+ */
+function openDeploy(
+  { terminal, now }: Context,
+  settings: Settings<(typeof SETTINGS)[number] | CommonName>,
+  stop: AbortSignal,
+): Deploy | null {
+  if (settings.target === null) return null;
+  const throwIfStopped = () => {
+    if (stop.aborted) throw new Error("The deploy was stopped by a signal.");
+  };
+  const { target, purge } = openTargetAndPurge(settings.target, settings, now, throwIfStopped);
+  return async () => {
+    const { written, deleted, purges, conditional } = await deployTree(target, {
+      ...settings,
+      // Newer than what this process has deployed before, or what somebody else has: then it is refused.
+      ...{ dryRun: false, force: false, allowOlder: false, maxDelete: Number.MAX_SAFE_INTEGER, throwIfStopped },
+      purge: purge ?? undefined,
+    });
+    if (conditional === false) terminal.warn(`${target.store.name} ${UNCONDITIONAL}`);
+    const purged = purges === null || purges === 0 ? "" : `, purged with ${formatCounted(purges, "request")}`;
+    if (written + deleted > 0)
+      terminal.say(`${target.store.name}: uploaded ${formatFiles(written)}, deleted ${deleted}${purged}`);
+  };
+}
+
 // Keeps the tree up to date and reports each build.
 
 type WatchOptions = {
   readonly settings: Settings<CommonName | "apps"> & Partial<Settings<"maxSize">>;
   /** Whether each build is a result of the command, to be printed with --json. */
   readonly results: boolean;
+  /** Deploys what was built. */
+  readonly deploy?: Deploy | null;
 };
 
 /**
@@ -48,9 +105,10 @@ type WatchOptions = {
 function watchTree(
   { terminal, now }: Context,
   database: Database,
-  { settings, results }: WatchOptions,
+  { settings, results, deploy = null }: WatchOptions,
   stop: AbortSignal,
 ): Promise<void> {
+  let isDeployed = false;
   let warning: string | null = null;
   const warned = new Set<string>();
 
@@ -63,9 +121,12 @@ function watchTree(
   async function build(): Promise<void> {
     const start = now();
     const reports = await buildTree(database, { ...settings, full: false, dryRun: false, now, onWarning });
+    if (reports.some(({ written, deleted }) => written + deleted > 0)) isDeployed = false;
+    if (deploy !== null && !isDeployed) await deploy();
+    isDeployed = true;
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     // Where the failure was reported: a server writes warnings to its log.
-    if (warning !== null) terminal.warn("Building works again.");
+    if (warning !== null) terminal.warn(deploy === null ? "Building works again." : "Publishing works again.");
     warning = null;
     for (const report of reports)
       if (report.written + report.deleted > 0) terminal.say(summarizeApp(report, terminal, false));
@@ -75,7 +136,8 @@ function watchTree(
   /** Prints the same failure only once, however often the build is retried. */
   function onFailure(error: unknown): void {
     const text = describeFailure(error);
-    if (text !== warning) terminal.warn(`A build failed and is retried until it succeeds. ${text}`);
+    const what = deploy === null ? "A build" : "A build or its deploy";
+    if (text !== warning) terminal.warn(`${what} failed and is retried until it succeeds. ${text}`);
     warning = text;
   }
 

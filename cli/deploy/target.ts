@@ -172,8 +172,13 @@ function openFolder(folder: string): Target {
   const store = openFolderStore(folder);
   return withLocks(store, async (key, name) => {
     const lock = takeFolderLock(join(folder, key), name);
-    // Partly written files that a dead deploy has left.
-    removeSync(join(folder, nameParts(key)));
+    try {
+      // Partly written files that a dead deploy has left.
+      removeSync(join(folder, nameParts(key)));
+    } catch (error) {
+      lock.release();
+      throw error;
+    }
     const check = () => {
       if (!lock.isHeld())
         throw new DeployLockedError(`Another deploy has taken over ${name}, or somebody has removed its lock.`);
@@ -238,3 +243,7 @@ function isMet(condition: Condition, before: Buffer | null): boolean {
 function hashBytes(bytes: Uint8Array): string {
   return `"${hash("sha256", bytes, "hex")}"`;
 }
+
+/** What to say of a store after its name, when a lock is not `conditional`. */
+export const UNCONDITIONAL =
+  "does not honour conditional writes (If-Match, If-None-Match): two deploys that start at the same time can interfere with each other. Run only one at a time.";

@@ -2,6 +2,7 @@
 import { getEventListeners } from "node:events";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { rebuildOnChange } from "../../cli/commands/watch.ts";
@@ -25,6 +26,7 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
+import { differencesOf } from "../support/deployed.ts";
 import { copyPostgres } from "../support/migrated.ts";
 import { createDatabase, dropDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
 import { ENGINES, type Engine } from "../support/site.ts";
@@ -504,4 +506,35 @@ test("each try to listen on a standby, which refuses, leaves nothing behind", as
     await expect(watching).rejects.toThrow("during recovery");
   }
   expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+describe("with --target", () => {
+  beforeEach(() => settle("embedded"));
+  afterEach(leave);
+
+  test("each build is deployed, and what failed to be is deployed once it can be", async () => {
+    const web = join(place.folder, "web");
+    const target = pathToFileURL(web).href;
+    const watch = place.start(`watch --target ${target} --quiet`);
+    const same = () => differencesOf(readTree(web), out()).length === 0;
+    await until("the tree to be deployed", () => existsSync(join(web, ".precast/x-53686f70.json")) && same());
+    // A file in the place of the folder of parts fails every write.
+    rmSync(join(web, ".precast/part"), { recursive: true, force: true });
+    writeFileSync(join(web, ".precast/part"), "");
+    await place.import(shopWithout(1));
+    await watch.printed(/A build or its deploy failed and is retried until it succeeds\. /);
+    rmSync(join(web, ".precast/part"));
+    await watch.printed(/Publishing works again\./);
+    await until("the edit to be deployed", same);
+    expect(existsSync(join(web, SHOP_FOLDER, "posts", "entry", `${idOf(1)}.json`))).toBe(false);
+    expect(await watch.stop()).toMatchObject({ code: 0 });
+  });
+
+  test("a target that is none is refused before anything is built", async () => {
+    expect(await place.call("watch --target ftp://x")).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^ftp:\/\/x is not a valid target/),
+    });
+    expect(existsSync(out())).toBe(false);
+  });
 });
