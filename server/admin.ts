@@ -14,8 +14,8 @@ import { CONTENT_TYPE } from "./metrics.ts";
 export type AdminOptions = {
   readonly host: string;
   readonly port: number;
-  /** The folder of the tree. */
-  readonly out: string;
+  /** The folder of the tree; null for one that is read where it was deployed, which counts as ready. */
+  readonly out: string | null;
   /** The folder of journals. */
   readonly ledgerFolder: string;
   readonly database: Pick<Database, "query">;
@@ -216,12 +216,13 @@ function tooSlow(): Promise<Health> {
 
 // Reads from the folder, at each call, whether there is a tree, for how many apps, and when it was last built.
 
-type TreeHealth = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
+type TreeHealth = { readonly ready: boolean; readonly apps: number | null; readonly built_at: string | null };
 
 /** Bytes read of the last build's list of changes, which begins with the time of the build and may be long. */
 const BEGINNING = 256;
 
-async function readTreeHealth(out: string): Promise<TreeHealth> {
+async function readTreeHealth(out: string | null): Promise<TreeHealth> {
+  if (out === null) return { ready: true, apps: null, built_at: null };
   const names = await readdir(join(out, STATE_FOLDER)).catch((): string[] => []);
   const apps = names.filter(isStateFile).length;
   // The server does not use a tree that lacks files which exist only where it was deployed.

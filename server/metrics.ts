@@ -134,6 +134,11 @@ const GAUGES = {
     "max",
   ],
   treeBehindTime: ["tree_behind_seconds", "Time since a scrape has first seen the oldest of these changes", "max"],
+  treeStoreUp: [
+    "tree_store_up",
+    "Whether the store of --tree answers (1), or only what is kept of it on this machine can be read",
+    "min",
+  ],
   cacheBytes: ["cache_bytes", "Bytes of memory used by kept answers of the tree", "sum"],
   cacheEntries: ["cache_entries", "Answers of the tree that are kept in memory", "sum"],
   logDropped: [

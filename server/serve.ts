@@ -1,8 +1,11 @@
 /** Assembles what one serving process consists of: opens the parts in order and closes them in reverse order. */
+import { join } from "node:path";
 import type { CachePolicy } from "../shared/api/answer.ts";
 import type { Database } from "../shared/database/database.ts";
 import { createApp } from "./app.ts";
 import { type Hits, openCache, openHits, openResolvedRequests } from "./cache.ts";
+import type { TreeStore } from "./deployed/store.ts";
+import { openDeployedTree } from "./deployed/tree.ts";
 import type { ConnectionCounts, Limits } from "./http/connection.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { combineObservers, openAccessLog } from "./http/observe.ts";
@@ -14,7 +17,7 @@ import type { Log } from "./log.ts";
 import type { DatabaseReadings, Gauges, Metrics } from "./metrics.ts";
 import { readHealth } from "./replica-status.ts";
 import type { Replica } from "./replicas.ts";
-import { openTree } from "./tree.ts";
+import { openTree, type Tree } from "./tree.ts";
 
 type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
   Pick<LedgerOptions, "durability" | "now"> & {
@@ -22,6 +25,12 @@ type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
     readonly port: number;
     /** Folder of the tree. */
     readonly out: string;
+    /** Where the tree was deployed to, if it is read there; null when it is read in `out`. */
+    readonly treeStore: TreeStore | null;
+    /** Seconds after a deploy within which answers are the new ones. */
+    readonly treeRefresh: number;
+    /** Megabytes on disk for what is kept of a tree in a store. */
+    readonly treeCache: number;
     /** Data directory. The journals of the ledger are in its folder `ledger`. */
     readonly dataDir: string;
     /** Megabytes of memory for kept answers, of the tree and of the database together. */
@@ -62,7 +71,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   });
   if (replicas.length > 0) metrics?.addReplicas(() => readDatabases(live, replicas));
   const sources = {
-    ...openTree(options.out, log.warn),
+    ...openSiteTree(live, options),
     ...live,
     resolvedRequests: openResolvedRequests(RESOLVED_REQUESTS_BYTES),
     onError,
@@ -77,6 +86,26 @@ export async function openSite(database: Database, options: SiteOptions): Promis
     await close();
     throw error;
   }
+}
+
+function openSiteTree(live: Live, options: SiteOptions): Tree {
+  const { out, treeStore: store, treeRefresh, treeCache, dataDir, log, metrics } = options;
+  if (store === null) return openTree(out, log.warn);
+  const tree = openDeployedTree({
+    store,
+    folder: join(dataDir, "tree-cache"),
+    maxBytes: treeCache * MEGABYTE,
+    refresh: treeRefresh * 1_000,
+    // While the database cannot tell, the store is asked.
+    hasApp: (appKey) =>
+      live.findApp(appKey, new AbortController().signal).then(
+        (app) => app !== null,
+        () => true,
+      ),
+    report: log.warn,
+  });
+  metrics?.addGauges({ treeStoreUp: () => (tree.isAway() ? 0 : 1) });
+  return tree;
 }
 
 function openGauges(live: Live, ledger: Ledger, hits: Hits): Gauges {

@@ -8,7 +8,7 @@ import type { App } from "../shared/api/catalog.ts";
 import type { AppTree, CurrentCheck } from "../shared/api/respond.ts";
 import { CHANGES_FILE, isCatalogOf, nameStateFile, REMOTE_FILE, readStateAt, STATE_FOLDER } from "../shared/tree.ts";
 
-type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
+export type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
 
 const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 
@@ -82,7 +82,7 @@ function isMissing(path: string): boolean {
 type Stamped = Watch & { readonly bytes: Buffer };
 
 /** Bytes and stamp come from one open file, even if its path is replaced meanwhile. Null when there is no file. */
-async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {
+export async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {
   const read = await readWhole(path);
   return read === null ? null : { bytes: read.bytes, ...stamps.watch(path, read.stamp) };
 }
@@ -112,7 +112,7 @@ function readWhole(path: string): Promise<Read | null> {
 type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
 
 /** Tells whether the file at a path is still the one with a given stamp. Once it is not, it never is again. */
-type Watch = {
+export type Watch = {
   readonly isCurrent: CurrentCheck;
   /** Checks the file now instead of reusing an earlier result. */
   readonly isCurrentOnDisk: CurrentCheck;
@@ -134,7 +134,7 @@ function takeStamp({ ino, mtimeMs, size }: Stats): Stamp {
  * check of it serves all requests of the same moment. When there is no such file, each file is checked as often as the
  * marker would be.
  */
-function openStamps(marker: string): Stamps {
+export function openStamps(marker: string): Stamps {
   let markerStamp: Stamp | null = null;
   let builds = 0;
   let markerCheckedAt = Number.NEGATIVE_INFINITY;

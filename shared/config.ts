@@ -198,6 +198,9 @@ function findConflicts({
   adminPort,
   mediaPort,
   studioPort,
+  tree,
+  watch,
+  studio,
 }: Partial<Settings<SettingName>>): readonly string[] {
   return [
     ...(databaseUrl === null && readDatabaseUrl?.length
@@ -208,6 +211,16 @@ function findConflicts({
       : []),
     ...(mediaPort && [port, studioPort, adminPort].includes(mediaPort)
       ? [`${nameFlag("mediaPort")} must be a port of its own, but ${mediaPort} is another one as well`]
+      : []),
+    ...(tree && watch
+      ? [
+          `${nameFlag("watch")} builds the tree in --out, which a server with ${nameFlag("tree")} does not read: build and deploy it elsewhere`,
+        ]
+      : []),
+    ...(tree && studio
+      ? [
+          `${nameFlag("studio")} shows the tree in --out, which a server with ${nameFlag("tree")} does not read: run precast studio`,
+        ]
       : []),
   ];
 }
@@ -222,6 +235,11 @@ const NEEDED: { readonly [name in SettingName]?: readonly SettingName[] } = {
   adminHost: ["adminPort"],
   mediaHost: ["mediaPort"],
   studio: ["adminPort"],
+  treeRefresh: ["tree"],
+  treeCache: ["tree"],
+  endpoint: ["tree"],
+  region: ["tree"],
+  pathStyle: ["tree"],
   purgeMethod: ["purge"],
   purgeEndpoint: ["purge"],
   cloudflareZone: ["purge"],

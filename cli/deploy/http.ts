@@ -213,14 +213,18 @@ export function credentialsIn(settings: CredentialSettings): Credentials {
 // The error of a store or a CDN that fails a deploy. The message says what failed and what to do.
 
 export class RemoteFault extends Error {
-  constructor(message: string) {
+  /** Whether a later try may succeed. */
+  readonly isTransient: boolean;
+
+  constructor(message: string, isTransient = false) {
     super(message);
     this.name = "RemoteFault";
+    this.isTransient = isTransient;
   }
 }
 
 export function makeFault(message: string, isRetryable = false): Fault {
-  return { fault: new RemoteFault(message), isRetryable };
+  return { fault: new RemoteFault(message, isRetryable), isRetryable };
 }
 
 /** `description` is what the store or CDN has said. */

@@ -64,6 +64,10 @@ export function openS3Store(options: S3Options): Store {
   return {
     name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
     get: (key) => send({ method: "GET", key }, readStored),
+    getIfChanged: (key, etag) =>
+      send({ method: "GET", key, headers: etag === null ? {} : { "if-none-match": etag } }, (received) =>
+        etag !== null && received.status === 304 ? "same" : readStored(received),
+      ),
     put: (key, body, { headers, sha256, condition, throwIfStopped, signal }) => {
       const all = { ...writeHeaders(headers, sha256), ...conditionHeaders(condition) };
       const read = (received: Received) => readPut(received, condition !== undefined);

@@ -39,6 +39,8 @@ export type Store = {
   readonly name: string;
   /** Null when nothing has this key. */
   readonly get: (key: string) => Promise<Stored | null>;
+  /** Like `get`; "same" when what is stored still has this ETag. */
+  readonly getIfChanged: (key: string, etag: string | null) => Promise<Stored | "same" | null>;
   readonly put: (key: string, bytes: Uint8Array<ArrayBuffer>, options: PutOptions) => Promise<PutOutcome>;
   /** All keys that begin with `prefix`, which is empty or a folder with its slash, in no particular order. */
   readonly list: (prefix: string) => AsyncIterable<string>;

@@ -215,6 +215,10 @@ export function openFolderStore(folder: string): Store {
   return {
     name: `file://${folder}`,
     get,
+    getIfChanged: async (key, etag) => {
+      const stored = await get(key);
+      return stored !== null && stored.etag === etag ? "same" : stored;
+    },
     put: async (key, bytes, { condition, throwIfStopped }) => {
       // Otherwise the process would notice no stop signal and not renew the lock.
       await yieldToEventLoop();

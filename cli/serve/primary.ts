@@ -22,6 +22,7 @@ import {
   type Databases,
   openOwnMetrics,
   openOwnSite,
+  openOwnTreeStore,
   type Process,
   type ServeSettings,
   withDatabases,
@@ -53,7 +54,8 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   });
   assertCopies(replicas.all);
   replicas.report(log.warn);
-  const app = await firstApp(settings.out);
+  await checkTree(process);
+  const app = settings.tree === null ? await firstApp(settings.out) : null;
   const media = await openMediaPort(settings, log.error);
   const monitoring = await openMonitoring(process, databases, media).catch(async (error: unknown) => {
     await media?.close();
@@ -82,13 +84,19 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   }
 }
 
+async function checkTree(process: Process): Promise<void> {
+  const store = await openOwnTreeStore(process);
+  if (store !== null) await (await import("./tree-store.ts")).checkTreeStore(store, process.log.warn);
+}
+
 async function needUsable(database: Database): Promise<void> {
   await ensureSchema(database);
   await assertRights(database);
 }
 
 function treelessText(settings: ServeSettings): string {
-  const { out } = settings;
+  const { out, tree } = settings;
+  if (tree !== null) return `Free requests are answered from the tree at ${tree}.`;
   const live = `all requests are answered live, from ${databaseName(settings)}.`;
   if (!isPartialTree(out)) return `No tree in ${out}: ${live}`;
   return `Some files of the tree in ${out} exist only where it was deployed: ${live} \`precast build --full\` completes it.`;
@@ -116,13 +124,13 @@ async function openMonitoring(
 ): Promise<Monitoring | null> {
   const { database, replicas } = databases;
   const { settings, log } = process;
-  const { adminHost: host, adminPort: port, out, dataDir, workers, studio } = settings;
+  const { adminHost: host, adminPort: port, tree, dataDir, workers, studio } = settings;
   if (port === null) return null;
   const metrics = await openOwnMetrics(process, databases);
   const { openAdmin } = await import("../../server/admin.ts");
   const replicaHealth = () => replicas.all.map(({ status }) => readHealth(status()));
   const options = {
-    out,
+    out: tree === null ? settings.out : null,
     ledgerFolder: findLedgerFolder(dataDir),
     database,
     replicas: replicaHealth,

@@ -1,5 +1,6 @@
 /** Assembles what each process of a server needs: its settings, its databases, and the site that answers from them. */
 import { leavePrimary, sendToPrimary, waitForStop } from "../../server/cluster.ts";
+import type { TreeStore } from "../../server/deployed/store.ts";
 import { LIMITS, type Listening, shareLimit } from "../../server/http/listen.ts";
 import type { Log } from "../../server/log.ts";
 import type { Gauges, Metrics } from "../../server/metrics.ts";
@@ -26,6 +27,15 @@ export const SERVE_SETTINGS = [
   "connections",
   "queue",
   "memoryCache",
+  "tree",
+  "treeRefresh",
+  "treeCache",
+  "endpoint",
+  "region",
+  "pathStyle",
+  "accessKeyId",
+  "secretAccessKey",
+  "sessionToken",
   "ledgerSync",
   "cacheControl",
   "cdnCacheControl",
@@ -65,10 +75,11 @@ export async function withDatabases(
 }
 
 /** Opens the site of this process with its settings. */
-export function openOwnSite(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
+export async function openOwnSite(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
   const { context, settings, log } = process;
   return openSite(databases.database, {
     ...settings,
+    treeStore: await openOwnTreeStore(process),
     replicas: databases.replicas.all,
     watchPrimary: databases.replicas.watchPrimary,
     queryTimeout: QUERY_TIMEOUT,
@@ -81,11 +92,19 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
   });
 }
 
+/** Null when the tree is read in `--out`. The code is imported on demand, because only servers with `--tree` need it. */
+export async function openOwnTreeStore({ context, settings }: Process): Promise<TreeStore | null> {
+  if (settings.tree === null) return null;
+  const { openTreeStore } = await import("./tree-store.ts");
+  return openTreeStore(settings.tree, settings, context.now);
+}
+
 /** Their code is imported on demand, because metrics are gathered only with an admin port. */
 export async function openOwnMetrics(process: Process, { database }: Databases): Promise<Metrics> {
   const { openMetrics } = await import("../../server/metrics.ts");
   const metrics = openMetrics(process.log.dropped);
-  metrics.addGauges(await openDelay(process, database));
+  // Of a tree that was deployed, only the builder knows how far it is behind.
+  if (process.settings.tree === null) metrics.addGauges(await openDelay(process, database));
   return metrics;
 }
 

@@ -213,13 +213,13 @@ export type AppTree = {
   readonly app: App;
   /** Checks the disk now: what a body's `isCurrent` returns may lag behind a build for a moment. */
   readonly isCurrentOnDisk: CurrentCheck;
-  /** Null when the tree has no such file. */
-  readonly read: (address: Address) => Promise<TreeBody | null>;
+  /** Null when the tree has no such file; "unreadable" when it has one that cannot be read now: the database answers. */
+  readonly read: (address: Address) => Promise<TreeBody | null | "unreadable">;
 };
 
 /**
- * Null when the tree lacks a file that every complete tree has, or when a power failure has left a file empty or cut:
- * the database then answers.
+ * Null when the tree lacks a file that every complete tree has, when a power failure has left a file empty or cut, or
+ * when a file cannot be read: the database then answers.
  */
 async function answerFromTree(
   request: ApiRequest,
@@ -230,12 +230,13 @@ async function answerFromTree(
   const type = "type" in plan ? plan.type : undefined;
   const address = findAddress(request, shape, type);
   const body = address === null ? null : await tree.read(address);
+  if (body === "unreadable") return null;
   if (body !== null) return isWholeBody(body.bytes) ? body : null;
   if (plan.kind === "entry") return entryNotFound();
   if (plan.kind !== "list" || shape === "sort") return null;
   if (shape === "filter") return emptyList(plan.page, defaultPerPage(plan.type), 0);
   const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
-  if (first === null || !isWholeBody(first.bytes)) return null;
+  if (first === null || first === "unreadable" || !isWholeBody(first.bytes)) return null;
   const { per_page, total } = readMeta(first);
   return emptyList(plan.page, per_page, total);
 }

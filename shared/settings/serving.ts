@@ -96,6 +96,21 @@ export const SERVING = {
     "sync each count to the disk before its answer is sent, so that it also survives a power failure",
     () => flag(),
   ),
+  tree: setting(
+    "--tree <address>",
+    "answer free requests from the tree that was deployed to s3://bucket/prefix or file:///folder, or from the address https://host/path of a CDN that shows all of it, instead of from --out",
+    () => optional(z.string()),
+  ),
+  treeRefresh: setting(
+    "--tree-refresh <seconds>",
+    "seconds after a deploy within which answers from --tree are the new ones, 5 by default",
+    () => integer(1, 3_600).default(5),
+  ),
+  treeCache: setting(
+    "--tree-cache <megabytes>",
+    "room in --data-dir for files of --tree, for all workers together, 1000 MB by default",
+    () => integer(1, 10_000_000).default(1000),
+  ),
   treePaths: setting(
     "--tree-paths",
     "also answer requests for the paths of the tree's files, for a CDN that asks this server for what its bucket lacks",

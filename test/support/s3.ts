@@ -144,7 +144,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
       objects.delete(key);
       return [204, {}, ""];
     }
-    return get(key);
+    return get(key, headers["if-none-match"]);
   }
 
   function put(key: string, headers: IncomingMessage["headers"], bytes: Buffer): Answer {
@@ -166,10 +166,11 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     return [200, { ETag: etagText(etag) }, ""];
   }
 
-  function get(key: string): Answer {
+  function get(key: string, ifNoneMatch: string | undefined): Answer {
     const object = objects.get(key);
     if (object === undefined) return refusal("NoSuchKey");
     const { bytes, etag, modified, headers } = object;
+    if (ifNoneMatch === etagText(etag)) return [304, { ETag: etagText(etag) }, ""];
     return [
       200,
       { ...headers, ETag: etagText(etag), "Last-Modified": modified.toUTCString(), "Accept-Ranges": "bytes" },

@@ -13,9 +13,9 @@ import type { Limits } from "../../server/http/connection.ts";
 import { LIMITS, listen } from "../../server/http/listen.ts";
 import type { Observation } from "../../server/http/observe.ts";
 import { openLedger } from "../../server/ledger/ledger.ts";
-import { openLive } from "../../server/live/live.ts";
+import { type Live, openLive } from "../../server/live/live.ts";
 import type { LiveState } from "../../server/live/sources.ts";
-import { openTree } from "../../server/tree.ts";
+import { openTree, type Tree } from "../../server/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
@@ -108,11 +108,17 @@ export type ApiServer = {
   readonly close: () => Promise<void>;
 };
 
+/** `deployed` opens a tree that the server reads elsewhere than in the folder. */
+type ServerOptions = Partial<Limits> & {
+  readonly memory?: number;
+  readonly deployed?: (findApp: Live["findApp"], report: (news: string) => void) => Tree;
+};
+
 /** Starts the server on a store. `out` is the folder of its tree; without a tree there, every answer is live. */
 export async function openApiServer(
   store: Store,
   out = join(store.folder, "out"),
-  { memory = 1 << 20, ...limits }: Partial<Limits> & { readonly memory?: number } = {},
+  { memory = 1 << 20, deployed, ...limits }: ServerOptions = {},
 ): Promise<ApiServer> {
   const errors: unknown[] = [];
   const seen: Observation[] = [];
@@ -125,7 +131,8 @@ export async function openApiServer(
   });
   const live = openLive(store.database, { mediaBaseUrl: MEDIA, answerCache: openCache(memory), ...store.limits });
   const warnings: string[] = [];
-  const tree = openTree(out, (sentence) => void warnings.push(sentence));
+  const warn = (sentence: string) => void warnings.push(sentence);
+  const tree = deployed?.(live.findApp, warn) ?? openTree(out, warn);
   const sources = { ...tree, ...live, resolvedRequests: openResolvedRequests(memory), onError };
   const hits = openHits(memory);
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
