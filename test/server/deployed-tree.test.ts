@@ -1,11 +1,10 @@
 /** Servers without a folder of their own: free answers from the tree where it was deployed (server/deployed/). */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { outputFileSync } from "fs-extra/esm";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { checkTreeStore, openTreeStore } from "../../cli/serve/tree-store.ts";
 import { openFileCache } from "../../server/deployed/cache.ts";
@@ -13,12 +12,13 @@ import { readManifest } from "../../server/deployed/manifest.ts";
 import { openDeployedTree } from "../../server/deployed/tree.ts";
 import { segment } from "../../shared/api/address.ts";
 import { describeTreeFile } from "../../shared/tree.ts";
-import { openPlace, UNREACHABLE_URL } from "../support/cli.ts";
+import { openPlace, readTree, UNREACHABLE_URL } from "../support/cli.ts";
+import { deployInProcess } from "../support/deployed.ts";
 import { GOODS, KEY } from "../support/goods.ts";
 import { LIBRARY_KEY, loadLibrary } from "../support/library.ts";
 import type { Bundle } from "../support/model-bundle.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
-import { type S3, type S3Object, startS3 } from "../support/s3.ts";
+import { type S3, startS3 } from "../support/s3.ts";
 import {
   type ApiServer,
   buildSite,
@@ -29,9 +29,6 @@ import {
   type Store,
 } from "../support/site.ts";
 import { until } from "../support/until.ts";
-
-/** The files of a deployed tree, by key. */
-type Tree = ReadonlyMap<string, Buffer>;
 
 const TARGET = "s3://content/api";
 const PREFIX = "api/";
@@ -59,22 +56,21 @@ function goodsOf(version: number): Bundle {
 let server: TestServer;
 let store: Store;
 let s3: S3;
-/** The trees of the versions of the goods. */
-const trees: Tree[] = [];
-let library: Tree;
+/** The folders of the trees of the goods' versions, and of the library. */
+const trees: string[] = [];
+const library = () => join(store.folder, "library");
 
 beforeAll(async () => {
   server = await startPostgres();
   store = await openStore("postgres", { queryTimeout: 5_000, connections: 3, queue: 10 }, server.url("postgres"));
-  const out = join(store.folder, "out");
   for (let version = 0; version < VERSIONS; version++) {
     await loadBundles(store, [goodsOf(version)]);
     await buildSite(store);
-    trees.push(readDeployed(out, FOLDER, version + 1));
+    trees.push(join(store.folder, `tree-${version}`));
+    cpSync(join(store.folder, "out"), trees[version] as string, { recursive: true });
   }
   await loadLibrary(store);
-  await buildSite(store);
-  library = readDeployed(out, segment(LIBRARY_KEY), 1);
+  await buildSite(store, library());
 });
 afterAll(async () => {
   await store.close();
@@ -85,48 +81,19 @@ beforeEach(async () => {
   onTestFinished(s3.close);
 });
 
-/** What a deploy of this app leaves at the target, in the order in which it is uploaded. */
-function readDeployed(out: string, folder: string, generation: number): Tree {
-  const paths = readdirSync(join(out, folder), { recursive: true, encoding: "utf8" })
-    .map((path) => `${folder}/${path}`)
-    .filter((path) => path.endsWith(".json"));
-  const all = [...paths, `.precast/${folder}.json`].sort((one, other) => stepOf(one) - stepOf(other));
-  const files = new Map(all.map((path) => [path, readFileSync(join(out, path))]));
-  const lines = [...files]
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([path, bytes]) => `"${path}":["${hash(bytes)}",${bytes.length}]`);
-  const manifest = `{"format":2,"generation":${generation},"app":null,"files":{\n${lines.join(",\n")}\n}}\n`;
-  return files.set(`.precast/${folder}/manifest.json`, Buffer.from(manifest));
-}
+const deploy = (version: number) => deployInProcess(s3, trees[version] as string, { concurrency: 1 });
 
-function stepOf(path: string): number {
-  if (path.startsWith(".precast/")) return 4;
-  if (path.endsWith("/v1/_schemas.json")) return 3;
-  if (path.includes("/v1/_schemas/")) return 2;
-  return path.includes("/entry/") ? 0 : 1;
-}
-
-function upload(path: string, bytes: Buffer): void {
-  const object: S3Object = { bytes, etag: `"${hash(bytes)}"`, modified: new Date(), headers: {} };
-  s3.objects.set(PREFIX + path, object);
-}
-
-function* deployInSteps(tree: Tree): Generator<string> {
-  for (const [path, bytes] of tree) {
-    if (s3.objects.get(PREFIX + path)?.bytes.equals(bytes)) continue;
-    upload(path, bytes);
-    yield path;
-  }
-}
-
-function deploy(tree: Tree): void {
-  upload(".precast/manifest.json", Buffer.from('{"format":2}\n'));
-  for (const _ of deployInSteps(tree));
-}
-
-/** Up to the first file whose path matches, with it. */
-function deployUntil(tree: Tree, pattern: RegExp): void {
-  for (const path of deployInSteps(tree)) if (pattern.test(path)) return;
+/** A deploy that ends behind the upload of a file whose key matches. */
+async function deployUntil(version: number, pattern: RegExp): Promise<void> {
+  let isPast = false;
+  s3.trouble = ({ method, key }) => {
+    if (isPast && method === "PUT") return "cut";
+    isPast ||= method === "PUT" && pattern.test(key);
+    return undefined;
+  };
+  await expect(deployInProcess(s3, trees[version] as string, { concurrency: 1 }, undefined, 0)).rejects.toThrow();
+  expect(isPast).toBe(true);
+  s3.trouble = () => undefined;
 }
 
 type Options = {
@@ -162,16 +129,21 @@ async function serve(options: Options = {}): Promise<ApiServer> {
 
 const asked = (method = "GET") => s3.requests.filter((one) => one.method === method).map(({ key }) => key);
 
+/** Removes a file from what is kept on disk. */
+function forget(folder: string, bytes: Buffer): void {
+  const [name, files] = [hash(bytes), join(folder, "files")];
+  for (const newest of existsSync(files) ? readdirSync(files) : [])
+    rmSync(join(files, newest, name.slice(0, 2), name.slice(2)), { force: true });
+}
+
 function timeless({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: ReceivedAnswer) {
   return { status, headers, text };
 }
 
-function requestsOf(tree: Tree, key: string, out = join(store.folder, "out")): string[] {
+function requestsOf(out: string, key: string): string[] {
   const apps = new Map([[segment(key), key]]);
-  const requests = [...tree.keys()]
-    .filter((path) => !path.startsWith(".precast/"))
-    .map((path) => describeTreeFile(out, path, apps).request);
-  return requests.map((request) => request ?? expect.unreachable("every file has a request"));
+  const paths = [...readTree(out).keys()].filter((path) => path.startsWith(`${segment(key)}/`));
+  return paths.map((path) => describeTreeFile(out, path, apps).request ?? expect.unreachable(path));
 }
 
 const get = (api: ApiServer, target: string) => api.get(target, { appKey: KEY });
@@ -181,10 +153,11 @@ const versionIn = (text: string) => Number(/ of (\d+)"/.exec(text)?.[1] ?? Numbe
 
 describe("a server on a deployed tree", () => {
   test("answers every request of the tree as one on the folder does, and asks the store once for a file", async () => {
-    deploy(library);
-    const [folder, deployed] = [await openApiServer(store), await serve()];
+    await deployInProcess(s3, library());
+    const [folder, deployed] = [await openApiServer(store, library()), await serve()];
     onTestFinished(folder.close);
-    const requests = requestsOf(library, LIBRARY_KEY);
+    s3.requests.length = 0;
+    const requests = requestsOf(library(), LIBRARY_KEY);
     expect(requests.length).toBeGreaterThan(100);
     const others = ["?page=99", "?filter[title]=nobody", "/deadbeef-dead-4eef-8ead-deadbeefdead", "?sort=nope"];
     const targets = [...requests, ...others.map((other) => `/api/v1/books${other}`), "/api/v1/nope"];
@@ -197,14 +170,14 @@ describe("a server on a deployed tree", () => {
       expect(timeless(await deployed.get(target, again))).toEqual(timeless(await folder.get(target, again)));
     }
     // Files of the same content are kept as one.
-    const contents = new Set([...library.values()].map(hash));
+    const own = [...s3.objects].filter(([key]) => key.includes(segment(LIBRARY_KEY)));
     expect(new Set(asked()).size).toBe(asked().length);
-    expect(asked()).toHaveLength(contents.size);
+    expect(asked()).toHaveLength(new Set(own.map(([, { bytes }]) => hash(bytes))).size);
     expect(deployed.warnings).toEqual([]);
   });
 
   test("answers requests for one cold file that come together from one request to the store", async () => {
-    deploy(trees[0] as Tree);
+    await deploy(0);
     const api = await serve({ memory: 0 });
     await get(api, ENTRY);
     await Promise.all(Array.from({ length: 20 }, () => get(api, FIRST_PAGE)));
@@ -221,11 +194,11 @@ describe("a server on a deployed tree", () => {
   });
 
   test("shows a deploy without being started again, and keeps the files that it leaves", async () => {
-    deploy(trees[0] as Tree);
+    await deploy(0);
     const api = await serve({ refresh: 50 });
     expect(versionIn((await get(api, ENTRY)).text)).toBe(0);
     await get(api, "/api/v1/_schemas/goods");
-    deploy(trees[1] as Tree);
+    await deploy(1);
     await until("the new tree", async () => versionIn((await get(api, ENTRY)).text) === 1);
     await get(api, "/api/v1/_schemas/goods");
     expect(asked().filter((key) => key.endsWith("/_schemas/goods.json"))).toHaveLength(1);
@@ -237,7 +210,7 @@ describe("a server on a deployed tree", () => {
   test.each([10, NEVER])(
     "never shows a list that leads to an older entry, or to none, in the middle of deploys (asking after %i ms)",
     async (refresh) => {
-      deploy(trees[0] as Tree);
+      await deploy(0);
       const folder = newFolder();
       // Like two workers, which share what is on disk.
       const apis = [await serve({ refresh, folder, memory: 0 }), await serve({ refresh, folder })];
@@ -247,17 +220,30 @@ describe("a server on a deployed tree", () => {
       const walk = async (version: number) => {
         const next = () => apis[turn++ % 2] as ApiServer;
         // Now and then, nothing is kept.
-        if (turn % 5 === 0) rmSync(join(folder, "files"), { recursive: true, force: true });
+        if (turn % 11 === 0) rmSync(join(folder, "files"), { recursive: true, force: true });
         const list = await get(next(), turn % 3 === 0 ? "/api/v1/goods?sort=title" : FIRST_PAGE);
         expect(list.headers["cache-status"]).toBe("precast; hit");
         seen.add(`${version} ${versionIn(list.text)}`);
+        forget(folder, Buffer.from(list.text));
         for (const { id } of list.json.data) {
           const entry = await get(next(), `/api/v1/goods/${id}`);
           expect([entry.status, entry.headers["cache-status"]]).toEqual([200, "precast; hit"]);
           expect(versionIn(entry.text)).toBeGreaterThanOrEqual(versionIn(list.text));
         }
       };
-      for (const [version, tree] of trees.entries()) for (const _ of deployInSteps(tree)) await walk(version);
+      const failures: unknown[] = [];
+      for (let version = 1; version < VERSIONS; version++) {
+        let walks = Promise.resolve();
+        s3.trouble = ({ method }) => {
+          if (method !== "PUT" && method !== "DELETE") return undefined;
+          walks = walks.then(() => walk(version)).catch((error: unknown) => void failures.push(error));
+          return { after: walks };
+        };
+        await deploy(version);
+        await walks;
+      }
+      if (failures.length > 0) throw failures[0];
+      s3.trouble = () => undefined;
       await walk(VERSIONS);
       expect([...seen]).toEqual(expect.arrayContaining(["1 0", "1 1", `${VERSIONS} ${VERSIONS - 1}`]));
       expect(apis.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
@@ -265,7 +251,7 @@ describe("a server on a deployed tree", () => {
   );
 
   test("answers live what is missing in the store although it was deployed", async () => {
-    deploy(trees[VERSIONS - 1] as Tree);
+    await deploy(VERSIONS - 1);
     s3.objects.delete(`${PREFIX}${FOLDER}/v1/goods/page/1.json`);
     const api = await serve();
     expect((await get(api, FIRST_PAGE)).headers["cache-status"]).toBe("precast; fwd=miss");
@@ -273,10 +259,12 @@ describe("a server on a deployed tree", () => {
   });
 
   test("reports a manifest that it cannot read, once, and answers live or from the deploy before", async () => {
-    deploy(trees[0] as Tree);
+    await deploy(0);
     const [before, fresh] = [await serve({ refresh: 50 }), await serve({ refresh: 50 })];
     await get(before, ENTRY);
-    upload(`.precast/${FOLDER}/manifest.json`, Buffer.from('{"format":3,"files":{\n}}\n'));
+    const key = `${PREFIX}.precast/${FOLDER}/manifest.json`;
+    const other = { bytes: Buffer.from('{"format":3,"files":{\n}}\n'), etag: '"3"' };
+    s3.objects.set(key, { ...other, modified: new Date(), headers: {} });
     const checks = () => asked().filter((key) => key.endsWith("manifest.json")).length;
     const enough = checks() + 6;
     await until("more checks", async () => {
@@ -298,7 +286,7 @@ describe("while something is away", () => {
   };
 
   test("of the store: what was asked for before is answered from the tree, all else live, and the log says so once", async () => {
-    deploy(trees[VERSIONS - 1] as Tree);
+    await deploy(VERSIONS - 1);
     const api = await serve({ refresh: 50 });
     const before = await get(api, ENTRY);
     away();
@@ -322,7 +310,7 @@ describe("while something is away", () => {
   });
 
   test("of a store that is silent: requests wait for it once, and then answers come as before", async () => {
-    deploy(trees[VERSIONS - 1] as Tree);
+    await deploy(VERSIONS - 1);
     const api = await serve({ refresh: 50, memory: 0 });
     const before = await get(api, ENTRY);
     s3.trouble = () => "silence";
@@ -331,7 +319,7 @@ describe("while something is away", () => {
   });
 
   test("of the database, then of the store as well, and after a start: free answers stay", async () => {
-    deploy(trees[0] as Tree);
+    await deploy(0);
     const api = await serve();
     const before = [await get(api, ENTRY), await get(api, FIRST_PAGE)];
     await server.stop("fast");
@@ -340,10 +328,10 @@ describe("while something is away", () => {
     // Not asked for before.
     expect((await get(api, "/api/v1/_schemas")).headers["cache-status"]).toBe("precast; hit");
     // In the middle of a deploy, too: the list is already the next one, and so is what it leads to.
-    deployUntil(trees[1] as Tree, /page\/2\.json/);
+    await deployUntil(1, /page\/2\.json/);
     expect(versionIn((await get(api, "/api/v1/goods?page=2")).text)).toBe(1);
     expect(versionIn((await get(api, ENTRY)).text)).toBe(1);
-    deploy(trees[0] as Tree);
+    await deploy(0);
     const kept = newFolder();
     const other = await serve({ folder: kept });
     expect([await get(other, ENTRY), await get(other, FIRST_PAGE)].map(timeless)).toEqual(before.map(timeless));
@@ -357,24 +345,31 @@ describe("while something is away", () => {
 describe("where a tree may be", () => {
   test("in a folder", async () => {
     const folder = join(store.folder, "deployed here");
-    const tree = trees[VERSIONS - 1] as Tree;
-    for (const [path, bytes] of tree) outputFileSync(join(folder, path), bytes);
-    const api = await serve({ address: pathToFileURL(folder).href, refresh: 50, memory: 0 });
-    for (const target of requestsOf(tree, KEY))
+    const address = pathToFileURL(folder).href;
+    const deployHere = async (version: number) => {
+      const place = openPlace();
+      onTestFinished(place.close);
+      const ran = await place.call(`deploy ${address} --out ${trees[version]} --allow-local-media --allow-older`);
+      expect(ran.code).toBe(0);
+    };
+    await deployHere(VERSIONS - 1);
+    const api = await serve({ address, refresh: 50, memory: 0 });
+    for (const target of requestsOf(trees[VERSIONS - 1] as string, KEY))
       expect((await get(api, target)).headers["cache-status"]).toBe("precast; hit");
-    for (const [path, bytes] of trees[0] as Tree) outputFileSync(join(folder, path), bytes);
+    await deployHere(0);
     await until("the other tree", async () => versionIn((await get(api, ENTRY)).text) === 0);
   });
 
   test("at a CDN that shows all of it; what that still has of before a deploy comes live", async () => {
-    const files = new Map(trees[0]);
-    const url = await startWebServer(files);
+    await deploy(0);
+    const old = new Map<string, Buffer>();
+    const url = await startWebServer((path) => old.get(path) ?? s3.objects.get(PREFIX + path)?.bytes);
     const api = await serve({ address: `${url}/tree/`, refresh: 50, memory: 0 });
-    for (const target of requestsOf(trees[0] as Tree, KEY))
+    for (const target of requestsOf(trees[0] as string, KEY))
       expect((await get(api, target)).headers["cache-status"]).toBe("precast; hit");
-    const old = files.get(`${FOLDER}/v1/goods/page/1.json`) as Buffer;
-    for (const [path, bytes] of trees[1] as Tree) files.set(path, bytes);
-    files.set(`${FOLDER}/v1/goods/page/1.json`, old);
+    const page = `${FOLDER}/v1/goods/page/1.json`;
+    old.set(page, s3.objects.get(PREFIX + page)?.bytes as Buffer);
+    await deploy(1);
     await until("the other tree", async () => versionIn((await get(api, ENTRY)).text) === 1);
     expect((await get(api, FIRST_PAGE)).headers["cache-status"]).toBe("precast; fwd=miss");
     expect(api.warnings).toEqual([]);
@@ -389,7 +384,8 @@ describe("where a tree may be", () => {
       );
       return { problem, warnings };
     };
-    const url = await startWebServer(new Map([["old/.precast/manifest.json", Buffer.from('{"format":1,"apps":[]}')]]));
+    const old = Buffer.from('{"format":1,"apps":[]}');
+    const url = await startWebServer((path) => (path === "old/.precast/manifest.json" ? old : undefined));
     expect((await check(url)).problem).toMatch(/does not show \.precast\/manifest\.json, .*\(s3:\/\/bucket\/prefix/);
     expect((await check(`${url}/old`)).problem).toMatch(/not written by this version of Precast\. Deploy there/);
     expect((await check("s3://other/api")).problem).toMatch(/other/);
@@ -408,9 +404,9 @@ describe("where a tree may be", () => {
 });
 
 /** Shows files below /tree/ as well. */
-async function startWebServer(files: ReadonlyMap<string, Buffer>): Promise<string> {
+async function startWebServer(find: (path: string) => Buffer | undefined): Promise<string> {
   const web = createServer(({ url = "", headers }, response) => {
-    const bytes = files.get(url.replace(/^\/(tree\/)?/, ""));
+    const bytes = find(url.replace(/^\/(tree\/)?/, ""));
     const etag = bytes === undefined ? "" : `W/"${hash(bytes)}"`;
     if (bytes === undefined) response.writeHead(404).end("<html>");
     else if (headers["if-none-match"] === etag) response.writeHead(304, { ETag: etag }).end();
@@ -425,7 +421,7 @@ async function startWebServer(files: ReadonlyMap<string, Buffer>): Promise<strin
 }
 
 test("`serve --tree` answers with several workers and no database, reports the store, and refuses what contradicts it", async () => {
-  deploy(trees[0] as Tree);
+  await deploy(0);
   const place = openPlace({ ...s3.env, DATABASE_URL: UNREACHABLE_URL });
   onTestFinished(place.close);
   for (const [line, why] of [
@@ -445,7 +441,7 @@ test("`serve --tree` answers with several workers and no database, reports the s
   const read = async (path: string) => (await fetch(admin + path)).text();
   const isUp = async () => /^precast_tree_store_up (\d)$/m.exec(await read("/metrics"))?.[1];
   expect(await isUp()).toBe("1");
-  deploy(trees[1] as Tree);
+  await deploy(1);
   // Both workers: what one has shown, the other shows as well.
   await until("the new tree", async () => versionIn((await ask()).text) === 1);
   for (let time = 0; time < 10; time++) expect(versionIn((await ask()).text)).toBe(1);
