@@ -74,7 +74,7 @@ function openWebStore(text: string, policy: RetryPolicy): TreeStore {
     // What caches still have of before a deploy.
     mayLag: true,
     get: (key, etag) => {
-      const headers: Record<string, string> = etag === null ? {} : { "If-None-Match": etag };
+      const headers: Record<string, string> = etag === null ? {} : { "if-none-match": etag };
       const make = () => ({ method: "GET", url: new URL(`${name}/${key}`), headers });
       return exchange(make, (received) => readReceived(received, base.host), base.host, policy);
     },
@@ -88,7 +88,7 @@ function readReceived(
   { status, headers, body }: Received,
   host: string,
 ): Verdict<Awaited<ReturnType<TreeStore["get"]>>> {
-  if (status === 200) return { done: { bytes: body, etag: headers.get("etag") } };
+  if (status === 200) return { done: { bytes: body, etag: headers.etag ?? null } };
   if (status === 304) return { done: "same" };
   if (MISSING.includes(status)) return { done: null };
   if (isRetryableStatus(status)) return overloadedFault(host, String(status), true);
