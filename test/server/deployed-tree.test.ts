@@ -220,7 +220,7 @@ describe("a server on a deployed tree", () => {
       const walk = async (version: number) => {
         const next = () => apis[turn++ % 2] as ApiServer;
         // Now and then, nothing is kept.
-        if (turn % 11 === 0) rmSync(join(folder, "files"), { recursive: true, force: true });
+        if (turn % 41 === 0) rmSync(join(folder, "files"), { recursive: true, force: true });
         const list = await get(next(), turn % 3 === 0 ? "/api/v1/goods?sort=title" : FIRST_PAGE);
         expect(list.headers["cache-status"]).toBe("precast; hit");
         seen.add(`${version} ${versionIn(list.text)}`);
