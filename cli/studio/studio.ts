@@ -9,7 +9,7 @@ import { describeApi } from "../openapi/document.ts";
 import { readStoredExamples } from "../openapi/examples.ts";
 import { readContent, readEntry } from "./content.ts";
 import { openExplorer } from "./explore.ts";
-import { readAdvice, readHealth } from "./health.ts";
+import { readAdvice, readHealth, readQueueState } from "./health.ts";
 import { openPartsView, readTreeView } from "./tree.ts";
 import { readUsageView } from "./usage.ts";
 import { readPageFile, readViewedApp, type StudioSite, type View } from "./view.ts";
@@ -35,6 +35,7 @@ export function openStudio(options: StudioOptions): Studio {
     tree: (query) => readTreeView(options, query),
     parts: openPartsView(options),
     health: () => readHealth(options),
+    queue: () => readQueueState(options),
     advice: () => readAdvice(options),
     openapi: (query) => describeViewedApi(options, query),
   };

@@ -2,7 +2,6 @@
  * The queue of apps to publish, in PostgreSQL: which targets it serves, what waits, runs and fails in it. Triggers add the jobs
  * (shared/schema/0016_queue.sql); graphile-worker, whose tables these are, hands them out.
  */
-import { Logger, runMigrations } from "graphile-worker";
 import type { Database, Session } from "../../shared/database/database.ts";
 import type { PlainPool } from "../../shared/database/postgres/pool.ts";
 import { sql } from "../../shared/sql/query.ts";
@@ -48,7 +47,9 @@ export async function registerTarget(
   );
   if (owner?.[1] !== "true") throw new NotOwnerError(owner?.[0] ?? "unknown");
   const isInstalled = await hasQueue(database);
-  await runMigrations({ pgPool: pool, logger: SILENT });
+  // Loaded where it is needed: whoever looks at the queue does without.
+  const { Logger, runMigrations } = await import("graphile-worker");
+  await runMigrations({ pgPool: pool, logger: new Logger(() => () => {}) });
   return database.transaction("write", async (session) => {
     const [row] = await session.query(
       sql(
@@ -64,8 +65,6 @@ RETURNING id::text`,
     return { id, settings };
   });
 }
-
-const SILENT = new Logger(() => () => {});
 
 /** Adds a job for each app of the database. */
 async function addAll(session: Pick<Session, "query">, id: number): Promise<void> {

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { countQueue, hasQueue } from "../../cli/work/queue.ts";
+import { BROWSER, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { openPlace, type Place, type RunningCommand, smallApp } from "../support/cli.ts";
 import { differencesOf, filesOf, internalFilesAfter, internalFilesOf } from "../support/deployed.ts";
 import { type S3, startS3 } from "../support/s3.ts";
@@ -238,6 +239,21 @@ test("SIGTERM lets it finish the app that it is publishing, and take no other", 
   expect(await worker.end()).toMatchObject({ code: 0 });
   expect(publicationsOf(worker)).toMatchObject([{ app: "shop", mode: "full" }]);
   await expectExact(["shop"]);
+});
+
+test.skipIf(BROWSER === null)("the studio shows what waits and why something failed", async () => {
+  await publish("bad", ["Ada"]);
+  s3.trouble = ({ method, key }) => (method === "PUT" && key.includes("s-bad/v1/") ? { status: 403 } : undefined);
+  await startWorker();
+  await until("the bad one to fail", async () => (await countQueue(store.database)).failed === 1);
+  const browser = await openBrowser();
+  const { page } = await openPage(browser);
+  await page.goto(`${await startStudio(place)}#health`);
+  await page.getByText("0 waiting, 0 running, 1 failed").waitFor();
+  expect(await page.getByLabel("Apps to be published").locator("tbody tr").allInnerTexts()).toEqual([
+    expect.stringMatching(/^bad\s+failed\s.*denies access/s),
+  ]);
+  await browser.close();
 });
 
 describe("precast queue", () => {

@@ -1,13 +1,16 @@
-/** The view on health: whether a server would be ready, and what `precast doctor` advises. */
-import type { Advice, Health as HealthData } from "../health.ts";
+/** The view on health: whether a server would be ready, what workers publish, and what `precast doctor` advises. */
+import type { Advice, Health as HealthData, Queue } from "../health.ts";
 import { Loaded, useData } from "./data.tsx";
+import { NUMBER, Table, TEXT } from "./table.tsx";
 
 export function Health() {
   const health = useData<HealthData>("health");
+  const queue = useData<Queue>("queue");
   const advice = useData<Advice>("advice");
   return (
     <>
       <Loaded of={health}>{(data) => <Readiness of={data} />}</Loaded>
+      <Loaded of={queue}>{(data) => (data === null ? null : <Publications of={data} />)}</Loaded>
       <h2>Advice</h2>
       <Loaded of={advice}>
         {(findings) =>
@@ -44,6 +47,25 @@ function Readiness({ of: { status, tree, database, ledger } }: { readonly of: He
         ))}
       </dl>
     </section>
+  );
+}
+
+function Publications({ of: { waiting, running, failed, oldest, apps } }: { readonly of: NonNullable<Queue> }) {
+  const age = oldest === null ? "everything is visible" : `the oldest is ${Math.round(oldest)} s old`;
+  return (
+    <>
+      <h2>Publications</h2>
+      <p class={failed > 0 ? "bad" : ""}>
+        {waiting} waiting, {running} running, {failed} failed: {age}.
+      </p>
+      {apps.length === 0 ? null : (
+        <Table
+          label="Apps to be published"
+          columns={[...["App", "State", "Published"].map(TEXT), NUMBER("Attempts"), TEXT("Error")]}
+          rows={apps.map(({ app, state, since, attempts, error }) => [app, state, since, attempts, error ?? ""])}
+        />
+      )}
+    </>
   );
 }
 
