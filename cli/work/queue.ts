@@ -30,6 +30,9 @@ export class NotOwnerError extends Error {
   }
 }
 
+/** Key of an advisory lock: an arbitrary number that other programs are unlikely to use. */
+const INSTALLATION_LOCK = 7_232_280;
+
 /**
  * Installs the tables of the queue, registers the target and what its trees are built with, and adds a job for every app when
  * one of them is new. Throws NotOwnerError.
@@ -46,11 +49,13 @@ export async function registerTarget(
     ),
   );
   if (owner?.[1] !== "true") throw new NotOwnerError(owner?.[0] ?? "unknown");
-  const isInstalled = await hasQueue(database);
   // Loaded where it is needed: whoever looks at the queue does without.
   const { Logger, runMigrations } = await import("graphile-worker");
-  await runMigrations({ pgPool: pool, logger: new Logger(() => () => {}) });
   return database.transaction("write", async (session) => {
+    // The library fails where two processes install its tables at the same moment.
+    await session.query(sql(`SELECT pg_advisory_xact_lock(${INSTALLATION_LOCK})::text`));
+    const isInstalled = await hasQueue(session);
+    await runMigrations({ pgPool: pool, logger: new Logger(() => () => {}) });
     const [row] = await session.query(
       sql(
         `INSERT INTO precast.targets (target, settings) VALUES ($1, $2)

@@ -1,7 +1,8 @@
 /** `precast work`: publications reach the bucket, whatever dies, fails or takes long meanwhile, and it ends exact. */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { countQueue, hasQueue } from "../../cli/work/queue.ts";
+import { countQueue, hasQueue, registerTarget } from "../../cli/work/queue.ts";
+import { openPlainPool, type PlainPool } from "../../shared/database/postgres/pool.ts";
 import { BROWSER, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { openPlace, type Place, type RunningCommand, smallApp } from "../support/cli.ts";
 import { differencesOf, filesOf, internalFilesAfter, internalFilesOf } from "../support/deployed.ts";
@@ -72,6 +73,17 @@ test("what is there when it starts is published, then each change, a new app and
   const modes = publicationsOf(worker).map(({ app, mode }) => `${app} ${mode}`);
   expect(modes).toEqual(expect.arrayContaining(["shop full", "shop incremental", "coming full", "going removal"]));
   expect(await worker.stop()).toMatchObject({ code: 0 });
+});
+
+test("workers that start at the same moment on a new database install the queue once", async () => {
+  await store.database.execute("DROP SCHEMA IF EXISTS graphile_worker CASCADE");
+  const pools = Array.from({ length: 16 }, () => openPlainPool(store.url ?? "", 1, "test"));
+  // Their connections are open, so that all begin at once.
+  await Promise.all(pools.map((pool) => pool.query("SELECT 1")));
+  const register = (pool: PlainPool, index: number) =>
+    registerTarget(store.database, pool, index % 2 === 0 ? "s3://a" : "s3://b", "{}").finally(() => pool.end());
+  const registered = await Promise.all(pools.map(register));
+  expect(new Set(registered.map(({ id }) => id)).size).toBe(2);
 });
 
 test("a worker that starts later continues from the bucket, and fetches only what an update needs", async () => {
