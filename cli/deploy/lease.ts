@@ -47,20 +47,48 @@ type LeaseOptions = {
 type Place = Pick<LeaseOptions, "store" | "key" | "name">;
 
 const EXPIRY = 120;
+/** Milliseconds. */
+const RELEASE_INTERVAL = 1_000;
 const MAX_TRIES = 5;
 
-/** Throws DeployLockedError when another deploy holds the lease. */
+/**
+ * Throws DeployLockedError when another deploy holds the lease. A lease that the store cannot release now, or was perhaps
+ * written before a fault, is released as soon as the store can, while this process lives: nobody else could take it over.
+ */
 export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOptions): Promise<StoreLock> {
   const { store, key, name } = at;
   const expiry = Math.max(EXPIRY, 4 * timeout);
   const machine = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
   const owner: Owner = { id: randomUUID(), ...machine, since: now().toISOString(), expires_after: expiry };
   let renewed = now().getTime();
-  let etag = await acquire(at, owner);
   let lost = false;
-  const conditional = isConditional ?? (await honoursConditions(at, owner));
   const ended = new AbortController();
+  const secondsSinceRenewal = () => (now().getTime() - renewed) / 1_000;
+  // A request that begins in time ends before the lease expires, unless the size of its body lengthens its timeout.
+  const isExpiring = () => secondsSinceRenewal() + timeout > expiry;
+  const check = () => {
+    if (lost) throw new DeployLockedError(`Another deploy may have taken over ${name}.`);
+    if (isExpiring()) throw notRenewed(name, secondsSinceRenewal());
+  };
+  const remove = async () => {
+    // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
+    if (isExpiring()) return;
+    const stored = await store.get(key);
+    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(key, check);
+  };
+  /** A process that ends does not wait for it. */
+  const removeLater = () => {
+    setTimeout(() => void remove().catch(removeLater), RELEASE_INTERVAL).unref();
+  };
+  const removeIfItFails = async <T>(act: Promise<T>): Promise<T> => {
+    return act.catch((error: unknown) => {
+      if (!(error instanceof DeployLockedError)) removeLater();
+      throw error;
+    });
+  };
 
+  let etag = await removeIfItFails(acquire(at, owner));
+  const conditional = isConditional ?? (await removeIfItFails(honoursConditions(at, owner)));
   const renew = async () => {
     const start = now().getTime();
     const condition = conditional ? ({ kind: "etag", etag } as const) : undefined;
@@ -77,20 +105,10 @@ export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOpt
   const timer = setInterval(() => void renew().catch(() => {}), (expiry / 6) * 1_000);
   timer.unref();
 
-  const secondsSinceRenewal = () => (now().getTime() - renewed) / 1_000;
-  // A request that begins in time ends before the lease expires, unless the size of its body lengthens its timeout.
-  const isExpiring = () => secondsSinceRenewal() + timeout > expiry;
-  const check = () => {
-    if (lost) throw new DeployLockedError(`Another deploy may have taken over ${name}.`);
-    if (isExpiring()) throw notRenewed(name, secondsSinceRenewal());
-  };
   const release = async () => {
     clearInterval(timer);
     ended.abort();
-    // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
-    if (isExpiring()) return;
-    const stored = await store.get(key);
-    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(key);
+    await removeIfItFails(remove());
   };
   return { check, conditional, release };
 }

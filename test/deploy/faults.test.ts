@@ -554,6 +554,25 @@ describe("two deploys to one store", () => {
     expect(filesOf(s3)).toEqual(new Map());
   });
 
+  test.each<[string, Trouble, (request: S3Request) => boolean]>([
+    ["could not be released", "cut", ({ method }) => method === "DELETE"],
+    ["was written though the answer is lost", "cut when done", ({ method }) => method === "PUT"],
+    [
+      "was written before its conditions could be tried",
+      "cut",
+      ({ method }) => method === "PUT" && s3.objects.size > 0,
+    ],
+  ])("a lock that %s is released as soon as the store can", async (_, trouble, isMeant) => {
+    const lock = noteOf("deploy.lock");
+    s3.trouble = (request) => (request.key === lock && isMeant(request) ? trouble : undefined);
+    const { takeAppLock } = targetIn(s3, out(), { timeout: 30, retries: 0, now: () => new Date() });
+    const taken = takeAppLock("s-shop").then((held) => held.release());
+    await expect(taken).rejects.toThrow("cannot be reached");
+    expect(s3.objects.has(lock)).toBe(true);
+    s3.trouble = () => undefined;
+    await until("the lock to be released", () => !s3.objects.has(lock));
+  });
+
   test("an unreadable lock is respected until it expires, and then taken over", async () => {
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
     await expect(deployInProcess(s3, out())).rejects.toThrow(/^Another deploy holds/);
