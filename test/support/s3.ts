@@ -26,13 +26,18 @@ export type S3Request = {
 
 /** What goes wrong with a request. */
 export type Trouble =
-  /** The request is not performed, and gets this answer. */
-  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  /** The request is not performed, or only if it `isDone`, and gets this answer. */
+  | {
+      readonly status: number;
+      readonly headers?: Record<string, string>;
+      readonly body?: string;
+      readonly isDone?: boolean;
+    }
   /** The connection closes before the request is performed, or after it but before the answer. */
   | "cut"
   | "cut when done"
-  /** The request is performed and answered when this promise has resolved. */
-  | { readonly after: Promise<unknown> }
+  /** The request is performed and answered when this promise has resolved; if it `isDone`, it is performed at once. */
+  | { readonly after: Promise<unknown>; readonly isDone?: boolean }
   /** The request is neither performed nor answered. */
   | "silence"
   /** The request is performed, and the body of its answer is changed. */
@@ -47,6 +52,8 @@ export type S3 = {
   readonly abandoned: number[];
   /** Called before each request is performed. */
   trouble: (request: S3Request) => Trouble | undefined;
+  /** Called before an object is stored. */
+  watch: (key: string, bytes: Buffer) => void;
   /** By how many milliseconds its clock is ahead of the test's. */
   ahead: number;
   /** The environment variables that a client needs. */
@@ -119,21 +126,24 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
       response.writeHead(status, { ...common, ...headers });
       response.end(request.method === "HEAD" ? undefined : bytes);
     };
-    const go = () => send(...decide(asked, { method: asked.method, target, headers: request.headers, body }));
+    const perform = () => decide(asked, { method: asked.method, target, headers: request.headers, body });
+    const go = () => send(...perform());
     if (trouble === "cut") request.socket.destroy();
-    else if (typeof trouble === "object" && "after" in trouble) void trouble.after.then(go);
-    else if (typeof trouble === "object") send(trouble.status, trouble.headers, trouble.body);
-    else if (trouble !== "silence") go();
+    else if (typeof trouble === "object") {
+      const done = trouble.isDone === true ? perform() : null;
+      if ("status" in trouble) send(trouble.status, trouble.headers, trouble.body);
+      else void trouble.after.then(() => (done === null ? go() : send(...done)));
+    } else if (trouble !== "silence") go();
   }
 
   function decide(asked: S3Request, signed: Signed): Answer {
     const problem = signatureProblem(signed, keys, { region, service: "s3" }, now());
     if (problem !== null) return refusal(problem, `<Region>${region}</Region>`);
     const [, name] = decodeURIComponent(signed.target.split("?")[0] as string).split("/");
-    return name === bucket || isNamed(signed.headers.host) ? perform(asked, signed.body) : refusal("NoSuchBucket");
+    return name === bucket || isNamed(signed.headers.host) ? carryOut(asked, signed.body) : refusal("NoSuchBucket");
   }
 
-  function perform({ method, key, query, headers }: S3Request, body: Buffer): Answer {
+  function carryOut({ method, key, query, headers }: S3Request, body: Buffer): Answer {
     if (key === "") {
       if (method === "POST" && query.has("delete")) return removeMany(body);
       if (query.has("location")) return xml(`<LocationConstraint>${region}</LocationConstraint>`);
@@ -162,6 +172,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     }
     const etag = `"${createHash("md5").update(bytes).digest("hex")}"`;
     const kept = Object.entries(headers).filter(([name]) => KEPT.test(name));
+    s3.watch(key, bytes);
     objects.set(key, { bytes, etag, modified: now(), headers: Object.fromEntries(kept) as Record<string, string> });
     return [200, { ETag: etagText(etag) }, ""];
   }
@@ -235,7 +246,8 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  const s3: S3 = { url, keys, objects, requests, abandoned, trouble: () => undefined, ahead: 0, env, close };
+  const told = { trouble: () => undefined, watch: () => {}, ahead: 0 };
+  const s3: S3 = { url, keys, objects, requests, abandoned, ...told, env, close };
   return s3;
 }
 
