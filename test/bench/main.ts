@@ -5,8 +5,9 @@ import { deployBench } from "./deploy.ts";
 import { liveBench } from "./live.ts";
 import { serveBench } from "./serve.ts";
 import { soakBench } from "./soak.ts";
+import { workersBench } from "./workers.ts";
 
-const BENCHES: readonly Bench[] = [buildBench, serveBench, liveBench, deployBench, soakBench];
+const BENCHES: readonly Bench[] = [buildBench, serveBench, liveBench, deployBench, workersBench, soakBench];
 
 function overview(): string {
   const lines = BENCHES.map(({ name, describes }) => `  ${name.padEnd(8)} ${describes}`);

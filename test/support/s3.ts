@@ -199,8 +199,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const most = Math.min(page, Number(query.get("max-keys") ?? page));
     const groups = new Set<string>();
     const found: string[] = [];
-    for (const key of [...objects.keys()].sort()) {
-      if (!key.startsWith(prefix)) continue;
+    for (const key of [...objects.keys()].filter((key) => key.startsWith(prefix)).sort()) {
       const end = delimiter === "" ? -1 : key.indexOf(delimiter, prefix.length);
       const shown = end < 0 ? key : key.slice(0, end + delimiter.length);
       if (shown <= after || groups.has(shown)) continue;
