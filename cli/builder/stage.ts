@@ -199,6 +199,8 @@ type PendingAnswer = {
 
 const MAX_FILES = 500;
 const MAX_BYTES = 1 << 20;
+/** With which the first batch begins, which is the only one of most updates: it grows when it must. */
+const FIRST_BYTES = 1 << 14;
 /** Maximum number of UTF-8 bytes for one UTF-16 code unit of a JavaScript string. */
 const BYTES_PER_UNIT = 3;
 
@@ -206,20 +208,21 @@ const encoder = new TextEncoder();
 
 /** `bufferOf` returns a buffer of at least `size` bytes. What `take` returns is a batch without its folders. */
 function openAnswerBuffer(bufferOf: (size: number) => Uint8Array<ArrayBuffer>) {
-  const fresh = () => ({
+  const fresh = (bytes: Uint8Array<ArrayBuffer>) => ({
     items: [] as PendingAnswer[],
     paths: [] as string[],
     existing: [] as ExistingFile[],
     ends: [] as number[],
-    bytes: bufferOf(2 * MAX_BYTES),
+    bytes,
   });
-  let buffered = fresh();
+  let buffered = fresh(new Uint8Array(FIRST_BYTES));
   const used = () => buffered.ends.at(-1) ?? 0;
 
   /** Returns the size of the answer in bytes. */
   const add = (path: string, body: string | Uint8Array, existing: ExistingFile, item: PendingAnswer) => {
     const start = used();
     const needed = start + body.length * BYTES_PER_UNIT;
+    if (buffered.bytes.length === 0) buffered.bytes = bufferOf(2 * MAX_BYTES);
     if (needed > buffered.bytes.length) buffered.bytes = enlarge(buffered.bytes, start, 2 * needed);
     const written = copyInto(buffered.bytes.subarray(start), body);
     buffered.items.push(item);
@@ -230,7 +233,8 @@ function openAnswerBuffer(bufferOf: (size: number) => Uint8Array<ArrayBuffer>) {
   };
   const take = () => {
     const taken = buffered;
-    buffered = fresh();
+    // Not before it is needed: after the last batch it would be made for nothing.
+    buffered = fresh(new Uint8Array(0));
     return taken;
   };
   const isFull = () => used() >= MAX_BYTES || buffered.paths.length >= MAX_FILES;
