@@ -36,7 +36,7 @@ const stateSchema = once(() =>
       /** The snapshot in which the build read the database: the text of a `pg_snapshot`. */
       snapshot: z.string(),
       /** UUID of the tree, the same for all its apps. */
-      tree: z.string(),
+      tree: z.guid(),
       /**
        * UUID of the build, or UNRECORDED. The database stores it too: one that lacks it may lack content that the build
        * read.

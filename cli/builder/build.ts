@@ -133,7 +133,10 @@ async function buildOnce(
   const stage = openStage({ ...options, check, builtAt: now().toISOString(), onFile: progress.add });
   try {
     const { finish, missing, isOutdated } = await database.transaction("read", async (session) => {
-      const source = await readSource(session);
+      const source = await readSource(
+        session,
+        treeApps.flatMap(({ state }) => state ?? []),
+      );
       const all = (await readApps(session, options)).map(options.changeApp ?? ((app) => app));
       refuseEmptyDatabase(all, treeApps, out, source);
       const gone = findGone(all, treeApps, options.apps, source);

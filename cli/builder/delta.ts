@@ -25,7 +25,7 @@ export type Source = {
   readonly source: string;
   /** The text of the `pg_snapshot` in which the session reads. */
   readonly snapshot: string;
-  /** Marks (UUIDs) of the builds that are recorded in this database. */
+  /** Marks (UUIDs) of the builds that are recorded in this database, of the trees that were asked for. */
   readonly marks: ReadonlySet<string>;
 };
 
@@ -35,13 +35,18 @@ export type BuildIds = Pick<TreeState, "tree" | "mark"> & {
   readonly earlierMarks: readonly string[];
 };
 
-export async function readSource(session: Session): Promise<Source> {
+/** What later builds of these trees must know: the marks of all trees, of which each app may have one, are many. */
+export async function readSource(session: Session, states: readonly Pick<TreeState, "tree">[]): Promise<Source> {
+  const trees = [...new Set(states.map(({ tree }) => tree))];
   const [row] = await session.query(
-    sql(`SELECT concat_ws(' ', system.system_identifier, checkpoint.timeline_id, here.oid,
+    sql(
+      `SELECT concat_ws(' ', system.system_identifier, checkpoint.timeline_id, here.oid,
   'precast.entries'::regclass::oid, pg_collation_actual_version('"und-x-icu"'::regcollation)), pg_current_snapshot()::text,
-  (SELECT string_agg(mark::text, ' ') FROM precast.trees CROSS JOIN unnest(marks) AS mark)
+  (SELECT string_agg(mark::text, ' ') FROM precast.trees CROSS JOIN unnest(marks) AS mark WHERE tree = ANY ($1::uuid[]))
 FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint, pg_database AS here
-WHERE here.datname = current_database()`),
+WHERE here.datname = current_database()`,
+      [trees],
+    ),
   );
   return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "", marks: new Set(row?.[2]?.split(" ")) };
 }
@@ -204,7 +209,7 @@ export async function readTreeStatus(
   const state = readTreeState(settings.out, key);
   if (state === null) return null;
   const { built_at, files, bytes, sizes } = state;
-  const known = isFromSource(await readSource(session), state);
+  const known = isFromSource(await readSource(session, [state]), state);
   const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
   const recreated = known ? await findRecreated(session, key, state.snapshot) : [];
   const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...recreated])].sort();
@@ -278,7 +283,7 @@ const MOST_COUNTED = 10_000;
 
 /** Number of entries and types that were changed or removed since the builds; null when no app is from this database. */
 export async function countUnbuilt(session: Session, states: readonly TreeState[]): Promise<number | null> {
-  const source = await readSource(session);
+  const source = await readSource(session, states);
   const known = states.filter((state) => isFromSource(source, state));
   if (known.length === 0) return null;
   const count = (table: string, column: string) =>

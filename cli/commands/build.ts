@@ -3,7 +3,6 @@ import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { formatBytes } from "../../shared/text.ts";
 import { type BuildOptions, buildTree } from "../builder/build.ts";
-import { findIncompatibility, readSource } from "../builder/delta.ts";
 import { summarizeApp, summarizeBuild } from "../builder/report.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
@@ -77,8 +76,7 @@ function openStateStore(settings: StateSettings, now: () => Date): Store | null 
 
 async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
   if (full) return { kind: "nothing", reason: "--full builds everything" };
-  const source = await database.transaction("read", readSource);
-  return restoreTree(store, { out, concurrency, problemOf: (state) => findIncompatibility(state, source) });
+  return restoreTree(store, { out, concurrency, database });
 }
 
 function restoredText(restored: Restored): string {

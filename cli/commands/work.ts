@@ -161,7 +161,7 @@ function describePublished({ app, mode, reason, written, deleted, bytes, seconds
 /** All that the files of a tree depend on beside the content. Two workers with different ones would undo each other's work. */
 async function describeSettings(database: Database, settings: WorkSettings): Promise<string> {
   const { mediaBaseUrl, cacheControl, cdnCacheControl } = settings;
-  const { source } = await database.transaction("read", readSource);
+  const { source } = await database.transaction("read", (session) => readSource(session, []));
   return JSON.stringify({ version: PACKAGE.version, source, mediaBaseUrl, cacheControl, cdnCacheControl });
 }
 

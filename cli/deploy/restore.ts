@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { outputFileSync, removeSync } from "fs-extra/esm";
 import { segment } from "../../shared/api/address.ts";
 import { runConcurrently } from "../../shared/async.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
 import {
   BUILD_LOCK,
@@ -19,7 +20,7 @@ import {
   type TreeState,
 } from "../../shared/tree.ts";
 import { ForeignTreeError } from "../builder/built.ts";
-import { listFirstFiles } from "../builder/delta.ts";
+import { findIncompatibility, listFirstFiles, readSource } from "../builder/delta.ts";
 import { discardStages } from "../builder/publish.ts";
 import { type Fetch, openRemoteFiles, type RemoteFiles, readRemoteFiles, writeRemoteFiles } from "../builder/remote.ts";
 import { listAppFolders, readLayout } from "./layout.ts";
@@ -29,8 +30,8 @@ import type { Store } from "./store.ts";
 export type RestoreOptions = {
   readonly out: string;
   readonly concurrency: number;
-  /** Returns null for a state from which a build can continue, otherwise the reason why it cannot. */
-  readonly problemOf: (state: TreeState) => string | null;
+  /** What is deployed is only restored if builds of this database can continue from it. */
+  readonly database: Pick<Database, "transaction">;
 };
 
 /** A restored tree with the number of files that were deployed for it, or the reason why there is none. */
@@ -81,9 +82,12 @@ function nothing(reason: string): Restored {
 export async function restoreFiles(
   store: Store,
   files: ReadonlyMap<string, FileDigest>,
-  { out, concurrency, problemOf }: RestoreOptions,
+  { out, concurrency, database }: RestoreOptions,
 ): Promise<Restored> {
   const states = await fetchStates(store, files);
+  const known = states.map(({ state }) => state);
+  const source = await database.transaction("read", (session) => readSource(session, known));
+  const problemOf = (state: TreeState) => findIncompatibility(state, source);
   const usable = states.filter(({ state }) => problemOf(state) === null);
   if (usable.length === 0)
     return nothing(states[0] === undefined ? "it contains no app" : (problemOf(states[0].state) ?? ""));

@@ -109,11 +109,9 @@ async function continueTree(
   const isDeployed = readText(join(out, DEPLOYED)) === etags.manifest && builtAppKeys(out).includes(appKey);
   if (isDeployed) return openRemoteFiles(out, fetchFrom(target.store, concurrency));
   await removeAll(out);
-  const source = await database.transaction("read", readSource);
   try {
     const restored = await restoreFiles(target.store, manifest.files, {
-      ...{ out, concurrency },
-      problemOf: (state) => findIncompatibility(state, source),
+      ...{ out, concurrency, database },
     });
     if (restored.kind === "restored") return restored.remote;
   } catch (error) {
@@ -192,7 +190,7 @@ export async function isLargePublication(
   const state = readStateAt(path, text ?? "");
   if (state === null) return true;
   return database.transaction("read", async (session) => {
-    if (findIncompatibility(state, await readSource(session)) !== null) return true;
+    if (findIncompatibility(state, await readSource(session, [state])) !== null) return true;
     return ((await countUnbuilt(session, [state])) ?? 0) > LARGE;
   });
 }

@@ -8,11 +8,9 @@ import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildTree } from "../../cli/builder/build.ts";
-import { findIncompatibility, readSource } from "../../cli/builder/delta.ts";
 import { deployTree } from "../../cli/deploy/deploy.ts";
 import { restoreTree } from "../../cli/deploy/restore.ts";
 import { openTarget } from "../../cli/deploy/target.ts";
-import type { TreeState } from "../../shared/tree.ts";
 import { readTree } from "../support/cli.ts";
 import { differencesOf } from "../support/deployed.ts";
 import { arbitraryEdit, arbitraryStart, type Edit, readKnown } from "../support/edits.ts";
@@ -44,9 +42,8 @@ async function edit(some: readonly Edit[]): Promise<void> {
 }
 
 async function build(out: string, target: ReturnType<typeof openTarget> | null) {
-  const source = await store.database.transaction("read", readSource);
-  const problemOf = (state: TreeState) => findIncompatibility(state, source);
-  const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, problemOf });
+  const { database } = store;
+  const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, database });
   const remote = restored?.kind === "restored" ? restored.remote : undefined;
   const options = {
     out,
