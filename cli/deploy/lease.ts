@@ -87,7 +87,7 @@ export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOpt
     });
   };
 
-  let etag = await removeIfItFails(acquire(at, owner));
+  let etag = await removeIfItFails(acquire(at, owner, isConditional === true));
   const conditional = isConditional ?? (await removeIfItFails(honoursConditions(at, owner)));
   const renew = async () => {
     const start = now().getTime();
@@ -114,7 +114,10 @@ export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOpt
 }
 
 /** Writes the lease and returns its ETag. Throws DeployLockedError when another deploy holds it. */
-async function acquire(at: Place, owner: Owner): Promise<string> {
+async function acquire(at: Place, owner: Owner, isConditional: boolean): Promise<string> {
+  // Mostly there is no lease. A store that might ignore the condition has to be asked first.
+  const first = isConditional ? await writeOwner(at, owner, { kind: "absent" }) : null;
+  if (first?.kind === "put") return first.etag;
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const stored = await at.store.get(at.key);
     if (stored !== null && readOwner(stored)?.id !== owner.id && !isDead(stored)) throw heldBy(at.name, stored);
