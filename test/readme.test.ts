@@ -7,6 +7,7 @@ import { buildBench } from "./bench/build.ts";
 import { liveBench } from "./bench/live.ts";
 import { serveBench } from "./bench/serve.ts";
 import { soakBench } from "./bench/soak.ts";
+import { workersBench } from "./bench/workers.ts";
 import { openPlace, type Place } from "./support/cli.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -119,7 +120,7 @@ describe("commands, options and variables in READMEs", () => {
   });
 
   test.each(READMES)("%s names only options of a command or of a benchmark", (path) => {
-    const benches = [buildBench, serveBench, liveBench, soakBench].map(({ help }) => help);
+    const benches = [buildBench, serveBench, liveBench, workersBench, soakBench].map(({ help }) => help);
     const known = optionsIn([...helps.values(), ...benches].join("\n"));
     const named = typedIn(textOf(path)).filter((typed) => typed.startsWith("--"));
     expect(named.flatMap(optionsIn).filter((option) => !known.includes(option))).toEqual([]);
