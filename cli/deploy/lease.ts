@@ -74,7 +74,9 @@ export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOpt
     // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
     if (isExpiring()) return;
     const stored = await store.get(key);
-    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(key, check);
+    const holder = stored === null ? null : readOwner(stored);
+    if (stored !== null && holder === null) throw new Error(`${key} in ${store.name} cannot be read.`);
+    if (holder?.id === owner.id) await store.remove(key, check);
   };
   /** A process that ends does not wait for it. */
   const removeLater = () => {
@@ -82,7 +84,7 @@ export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOpt
   };
   const removeIfItFails = async <T>(act: Promise<T>): Promise<T> => {
     return act.catch((error: unknown) => {
-      if (!(error instanceof DeployLockedError)) removeLater();
+      removeLater();
       throw error;
     });
   };

@@ -556,6 +556,7 @@ describe("two deploys to one store", () => {
 
   test.each<[string, Trouble, (request: S3Request) => boolean]>([
     ["could not be released", "cut", ({ method }) => method === "DELETE"],
+    ["was read as half of what it is", (body) => body.slice(0, body.length / 2), ({ method }) => method === "GET"],
     ["was written though the answer is lost", "cut when done", ({ method }) => method === "PUT"],
     [
       "was written before its conditions could be tried",
@@ -567,7 +568,7 @@ describe("two deploys to one store", () => {
     s3.trouble = (request) => (request.key === lock && isMeant(request) ? trouble : undefined);
     const { takeAppLock } = targetIn(s3, out(), { timeout: 30, retries: 0, now: () => new Date() });
     const taken = takeAppLock("s-shop").then((held) => held.release());
-    await expect(taken).rejects.toThrow("cannot be reached");
+    await expect(taken).rejects.toThrow(/cannot be re/);
     expect(s3.objects.has(lock)).toBe(true);
     s3.trouble = () => undefined;
     await until("the lock to be released", () => !s3.objects.has(lock));
