@@ -109,9 +109,12 @@ export type QueuedApp = {
   readonly error: string | null;
 };
 
-/** A job that another one has replaced while it ran loses its key; while it runs, that other one waits. */
+/**
+ * A job that another one has replaced while it ran loses its key; while it runs, that other one waits. The key of a job that
+ * could not join another of its app ends in the number of its transaction.
+ */
 const JOBS = `SELECT job.id, job.key, job.task_identifier, job.created_at, job.attempts, job.run_at, job.last_error, job.locked_at,
-  target.target, substr(job.key, length(target.id::text) + 2) AS app,
+  target.target, split_part(job.key, ':', 2) AS app,
   CASE WHEN job.locked_at IS NOT NULL THEN 'running' WHEN job.last_error IS NOT NULL THEN 'failed' ELSE 'waiting' END AS state
 FROM graphile_worker.jobs AS job
 JOIN precast.targets AS target ON job.task_identifier IN ('precast:' || target.id, 'precast:' || target.id || ':large')

@@ -29,6 +29,10 @@ $$;
 CREATE FUNCTION precast.collect_entries() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  -- Who has no workers should not pay for them.
+  IF NOT EXISTS (SELECT FROM precast.targets) THEN
+    RETURN NULL;
+  END IF;
   CASE TG_OP
     WHEN 'INSERT' THEN
       PERFORM precast.collect_types(array_agg(DISTINCT content_type_id)) FROM written WHERE status = 'published';
@@ -137,7 +141,8 @@ BEGIN
     EXCEPTION WHEN serialization_failure THEN
       -- Another transaction has queued the same app since this one began (REPEATABLE READ): one job more does no harm.
       PERFORM graphile_worker.add_job(format('precast:%s', split_part(key, ':', 1)),
-        json_build_object('app', split_part(key, ':', 2)), max_attempts => 32767) FROM unnest(missing) AS key;
+        json_build_object('app', split_part(key, ':', 2)), job_key => format('%s:%s', key, pg_current_xact_id()),
+        max_attempts => 32767) FROM unnest(missing) AS key;
       missing := NULL;
     END;
   END LOOP;
@@ -162,3 +167,6 @@ $$;
 
 CREATE CONSTRAINT TRIGGER enqueue AFTER INSERT ON precast.publications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW EXECUTE FUNCTION precast.enqueue();
+
+-- With a tree for each app, keep_mark looks for those that were not built for long among thousands, at each build.
+CREATE INDEX trees_by_time ON precast.trees (built_at);
