@@ -114,8 +114,8 @@ async function runWorker(
         isLarge: (app) => isLargePublication(app, optionsOf(false)),
         publish: async (app, isLarge) => {
           await registered.check();
-          const done = await observe(app, () => publishApp(app, optionsOf(isLarge)), now, monitor, terminal.warn);
-          await keep(app);
+          const publish = () => keep(app, () => publishApp(app, optionsOf(isLarge)));
+          const done = await observe(app, publish, now, monitor, terminal.warn);
           if (json) terminal.result("", done);
           else if (done.written + done.deleted > 0) terminal.say(describePublished(done));
         },

@@ -2,12 +2,14 @@
  * Brings one app from the database to where clients see it: restores what a build needs of the deployed tree, builds what has
  * changed, deploys what differs and purges a CDN, all under the lock of the app at the target.
  */
+import { randomUUID } from "node:crypto";
+import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { outputFileSync, removeSync } from "fs-extra/esm";
 import { segment } from "../../shared/api/address.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { namesIn, readText, removeAll } from "../../shared/files.ts";
+import { exists, makeFolders, namesIn, readText, removeAll } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { builtAppKeys, nameStateFile, readStateAt, STATE_FOLDER } from "../../shared/tree.ts";
 import { buildTree } from "../builder/build.ts";
@@ -200,17 +202,38 @@ export async function isLargePublication(
 /** Apps of which a tree is kept: the next publication of another fetches what it needs. */
 const MOST_APPS = 500;
 
-/** Returns a function to be called with each app that was published, which forgets those that were not for long. */
-export function openKept(folder: string): (appKey: string) => Promise<void> {
+/** Runs `publish` for an app, and then forgets the trees of apps that were not published for long. */
+export type Keep = <T>(appKey: string, publish: () => Promise<T>) => Promise<T>;
+
+export function openKept(folder: string, most = MOST_APPS): Keep {
+  /** The least recently published first. */
   const kept = new Set(namesIn(folder));
-  return async (appKey) => {
+  const busy = new Set<string>();
+  return async (appKey, publish) => {
     const own = segment(appKey);
     kept.delete(own);
     kept.add(own);
-    for (const oldest of kept) {
-      if (kept.size <= MOST_APPS) return;
-      kept.delete(oldest);
-      await removeAll(join(folder, oldest));
+    busy.add(own);
+    try {
+      return await publish();
+    } finally {
+      busy.delete(own);
+      const surplus = [...kept].filter((name) => !busy.has(name)).slice(0, Math.max(0, kept.size - most));
+      for (const name of surplus) {
+        kept.delete(name);
+        await forgetTree(folder, name);
+      }
     }
   };
+}
+
+/** Moved away first: a publication of the app that begins meanwhile finds nothing of it, not a part. */
+async function forgetTree(folder: string, name: string): Promise<void> {
+  // That of an app that is gone is removed already.
+  if (!exists(join(folder, name))) return;
+  const trash = `${folder}.trash`;
+  makeFolders(trash);
+  const moved = join(trash, randomUUID());
+  renameSync(join(folder, name), moved);
+  await removeAll(moved);
 }
