@@ -12,7 +12,7 @@ CREATE TABLE precast.targets (
 );
 
 -- The keys of apps that a transaction has published something of, until it commits. Nobody else sees these rows.
-CREATE UNLOGGED TABLE precast.publications (
+CREATE TABLE precast.publications (
   published_in xid8 NOT NULL DEFAULT pg_current_xact_id(),
   app          text COLLATE "C" NOT NULL,
   PRIMARY KEY (published_in, app)
