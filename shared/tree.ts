@@ -80,9 +80,17 @@ export const REMOTE_FILE = "elsewhere.json";
 /** The stage of a build from the moment when all files are there until all are in place, relative to the tree. */
 export const READY = `${STATE_FOLDER}/ready`;
 
+/** A file that deploys keep of an app for themselves, relative to where they deploy. `appFolder` is that of the app. */
+export function namePrivateFile(
+  appFolder: string,
+  name: "manifest.json" | "journal.json" | "deploy.lock" | "media.json",
+): string {
+  return `${STATE_FOLDER}/${appFolder}/${name}`;
+}
+
 /** What is there as long as not all files of a build, or of a deploy of the app to a folder, are in place. */
 function namesUnderWay(appKey: string): string[] {
-  return [READY, `${STATE_FOLDER}/${segment(appKey)}/journal.json`];
+  return [READY, namePrivateFile(segment(appKey), "journal.json")];
 }
 
 /** The state file of an app, relative to the tree. */

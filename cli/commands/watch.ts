@@ -12,20 +12,10 @@ import { summarizeApp } from "../builder/report.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { databaseOptions, openDatabase, QUERY_TIMEOUT, withDatabase } from "../database.ts";
 import { deployTree } from "../deploy/deploy.ts";
-import { PURGE_SETTINGS } from "../deploy/purge.ts";
-import { openTargetAndPurge, STORE_SETTINGS, UNCONDITIONAL } from "../deploy/target.ts";
+import { openTargetAndPurge, PUBLISHING_SETTINGS, UNCONDITIONAL } from "../deploy/target.ts";
 import { describeFailure } from "../errors.ts";
 
-const SETTINGS = [
-  "apps",
-  "maxSize",
-  "target",
-  "allowLocalMedia",
-  "cacheControl",
-  "cdnCacheControl",
-  ...STORE_SETTINGS,
-  ...PURGE_SETTINGS,
-] as const;
+const SETTINGS = ["apps", "maxSize", "target", ...PUBLISHING_SETTINGS] as const;
 
 export const watchCommand = defineCommand({
   name: "watch",

@@ -10,8 +10,8 @@ import { readSource } from "../builder/delta.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { adoptLayout, readLayout } from "../deploy/layout.ts";
-import { PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
-import { openTargetAndPurge, STORE_SETTINGS, type Target } from "../deploy/target.ts";
+import type { Purge } from "../deploy/purge.ts";
+import { openTargetAndPurge, PUBLISHING_SETTINGS, type Target } from "../deploy/target.ts";
 import { describeFailure } from "../errors.ts";
 import { type Monitor, openMonitor } from "../work/monitor.ts";
 import {
@@ -30,11 +30,7 @@ const SETTINGS = [
   "largeApps",
   "finish",
   "maxSize",
-  "allowLocalMedia",
-  "cacheControl",
-  "cdnCacheControl",
-  ...STORE_SETTINGS,
-  ...PURGE_SETTINGS,
+  ...PUBLISHING_SETTINGS,
   "adminPort",
   "adminHost",
 ] as const;
@@ -196,11 +192,7 @@ function watchRegistration(first: Registration, { database, settings, register, 
     await check();
   };
   // While the database is away, the queue says so.
-  const close = repeat(
-    CHECK_INTERVAL,
-    () => look().catch(() => {}),
-    () => {},
-  );
+  const close = repeat(CHECK_INTERVAL, look, () => {});
   return { check, close };
 }
 

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTags } from "../../shared/api/answer.ts";
 import { runConcurrently } from "../../shared/async.ts";
-import { digestBytes, findOwner, isStatePath, keysByFolder } from "../../shared/tree.ts";
+import { digestBytes, findOwner, isStatePath, keysByFolder, namePrivateFile } from "../../shared/tree.ts";
 import { describeFailure } from "../errors.ts";
 import { UnfinishedTreeError } from "./local-tree.ts";
 import {
@@ -19,7 +19,7 @@ import {
   writeManifest,
 } from "./manifest.ts";
 import { type Plan, type PlannedFile, touchedBy, unpurgedFor } from "./plan.ts";
-import { namePrivateFile, PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
+import { PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
 
 export type ChangeOptions = UploadOptions & {
   readonly out: string;
@@ -144,7 +144,7 @@ export async function changeStore(change: Change): Promise<void> {
   );
 }
 
-export function nameApp({ key, appFolder }: Plan): string {
+function nameApp({ key, appFolder }: Plan): string {
   return key ?? appFolder;
 }
 

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { isSegment, segment } from "../../shared/api/address.ts";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { once, parseJson } from "../../shared/settings/zod.ts";
-import { findAppFolder, isTreeFile } from "../../shared/tree.ts";
+import { findAppFolder, isTreeFile, namePrivateFile } from "../../shared/tree.ts";
 import {
   digests,
   type Journal,
@@ -21,12 +21,13 @@ import {
   writeManifest,
 } from "./manifest.ts";
 import { EARLIER_LIST, splitEarlierList } from "./media.ts";
-import { namePrivateFile, putPrivateFile, STORE_FOLDER, type Store, type StoreLock } from "./store.ts";
+import { putPrivateFile, STORE_FOLDER, type Store, type StoreLock } from "./store.ts";
 
-const MARKER = `${STORE_FOLDER}/manifest.json`;
+/** Tells how a store is laid out. */
+export const MARKER = `${STORE_FOLDER}/manifest.json`;
 const EARLIER_JOURNAL = `${STORE_FOLDER}/journal.json`;
 /** The lock that an earlier version takes. */
-export const EARLIER_LOCK = `${STORE_FOLDER}/deploy.lock`;
+const EARLIER_LOCK = `${STORE_FOLDER}/deploy.lock`;
 
 const FORMAT = 2;
 const MARK = `${JSON.stringify({ format: FORMAT })}\n`;
@@ -132,7 +133,8 @@ const journalSchema = once(() => z.object({ ...head(), ...journalParts() }).tran
 type EarlierManifest = Exclude<z.output<ReturnType<typeof markerSchema>>, "apps">;
 type EarlierJournal = z.output<ReturnType<typeof journalSchema>>;
 
-function readMarker(text: string): EarlierManifest | "apps" | null {
+/** "apps" for the layout of this version. Null when it is of neither. */
+export function readMarker(text: string): EarlierManifest | "apps" | null {
   return parseJson(text, markerSchema());
 }
 

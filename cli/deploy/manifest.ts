@@ -7,8 +7,8 @@
 import * as z from "zod";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { once, parseJson } from "../../shared/settings/zod.ts";
-import { digestSchema, type FileDigests, findAppFolder, isTreeFile } from "../../shared/tree.ts";
-import { namePrivateFile, type Store } from "./store.ts";
+import { digestSchema, type FileDigests, findAppFolder, isTreeFile, namePrivateFile } from "../../shared/tree.ts";
+import type { Store } from "./store.ts";
 
 const FORMAT = 2;
 

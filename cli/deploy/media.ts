@@ -9,9 +9,9 @@ import { segment } from "../../shared/api/address.ts";
 import { runConcurrently } from "../../shared/async.ts";
 import { findMediaFolder, listMedia, loadMediaTypes, nameMediaFolder } from "../../shared/media.ts";
 import { once, parseJson } from "../../shared/settings/zod.ts";
-import { digestBytes, digestSchema, type FileDigest } from "../../shared/tree.ts";
+import { digestBytes, digestSchema, type FileDigest, namePrivateFile } from "../../shared/tree.ts";
 import { explainFailure } from "./change.ts";
-import { namePrivateFile, putPrivateFile, STORE_FOLDER, type Store } from "./store.ts";
+import { putPrivateFile, STORE_FOLDER, type Store } from "./store.ts";
 
 export type MediaOptions = {
   readonly dataDir: string;

@@ -52,14 +52,7 @@ export type Store = {
 export const STORE_FOLDER = STATE_FOLDER;
 export const PRIVATE_HEADERS: FileHeaders = { cacheControl: "no-store", cdnCacheControl: null, tags: [] };
 
-// The private files: those that Precast keeps in a store for itself, for each app in a folder of its own.
-
-type PrivateFile = "manifest.json" | "journal.json" | "deploy.lock" | "media.json";
-
-/** `appFolder` is the folder of the app in the tree. */
-export function namePrivateFile(appFolder: string, name: PrivateFile): string {
-  return `${STORE_FOLDER}/${appFolder}/${name}`;
-}
+// Writes the private files: those that Precast keeps in a store for itself (manifest, journal, list of media, lease).
 
 export function putPrivateFile(
   store: Store,

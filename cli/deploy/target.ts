@@ -9,19 +9,12 @@ import { openLimit } from "../../shared/async.ts";
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import { filesIn, namesIn, readOrNull, removeFrom, writeAtomic, yieldToEventLoop } from "../../shared/files.ts";
 import { type Lock, LockedError, takeLock } from "../../shared/lock.ts";
-import { isTopFolder } from "../../shared/tree.ts";
+import { isTopFolder, namePrivateFile } from "../../shared/tree.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials, type RetryPolicy } from "./http.ts";
 import { takeLease } from "./lease.ts";
-import { openPurge, type Purge, type PurgeSettings } from "./purge.ts";
+import { openPurge, PURGE_SETTINGS, type Purge, type PurgeSettings } from "./purge.ts";
 import { openS3Store } from "./s3.ts";
-import {
-  type Condition,
-  DeployLockedError,
-  namePrivateFile,
-  STORE_FOLDER,
-  type Store,
-  type StoreLock,
-} from "./store.ts";
+import { type Condition, DeployLockedError, STORE_FOLDER, type Store, type StoreLock } from "./store.ts";
 
 /** The settings that opening a store needs. */
 export const STORE_SETTINGS = [
@@ -33,6 +26,15 @@ export const STORE_SETTINGS = [
   "timeout",
   ...CREDENTIAL_SETTINGS,
 ] as const;
+/** The settings of commands that publish without being asked each time. */
+export const PUBLISHING_SETTINGS = [
+  "allowLocalMedia",
+  "cacheControl",
+  "cdnCacheControl",
+  ...STORE_SETTINGS,
+  ...PURGE_SETTINGS,
+] as const;
+
 export type StoreSettings = Settings<(typeof STORE_SETTINGS)[number] | "out">;
 
 export type Target = {

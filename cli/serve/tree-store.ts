@@ -1,7 +1,6 @@
 /** Opens the store that `serve --tree` reads: a bucket or a folder as `deploy` writes it, or a CDN that shows all of it. */
 import type { TreeStore } from "../../server/deployed/store.ts";
 import { ConfigError } from "../../shared/config.ts";
-import { STATE_FOLDER } from "../../shared/tree.ts";
 import {
   exchange,
   isRetryableStatus,
@@ -12,6 +11,7 @@ import {
   type RetryPolicy,
   type Verdict,
 } from "../deploy/http.ts";
+import { MARKER, readMarker } from "../deploy/layout.ts";
 import { openTarget, type StoreSettings } from "../deploy/target.ts";
 
 /** Requests wait for the store, and the server tries again by itself: seconds, and no retries. */
@@ -34,8 +34,6 @@ function invalid(text: string, why: string): ConfigError {
   return new ConfigError([`${text || "An empty text"} is not the address of a deployed tree: ${why}`]);
 }
 
-const MARKER = `${STATE_FOLDER}/manifest.json`;
-
 /**
  * Whether a server can use the store, before it starts: it starts also while the store is away. Throws for a store that can
  * never be used as it is.
@@ -50,7 +48,7 @@ export async function checkTreeStore(store: TreeStore, warn: (text: string) => v
   if (marker === null && store.mayLag) throw new ConfigError([describeClosed(store)]);
   if (marker === null)
     warn(`Nothing is deployed at ${store.name} yet: all requests are answered live until something is.`);
-  else if (!/^\{"format":2\b/.test(marker.bytes.toString("latin1", 0, 32)))
+  else if (readMarker(marker.bytes.toString()) !== "apps")
     throw new Error(
       `${MARKER} at ${store.name} was not written by this version of Precast. Deploy there with \`precast deploy\`, or correct --tree.`,
     );

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
-import { outputFileSync, removeSync } from "fs-extra/esm";
+import { outputFileSync } from "fs-extra/esm";
 import { segment } from "../../shared/api/address.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -96,7 +96,7 @@ async function buildAndDeploy(
   const app = tree.apps.get(appKey) ?? null;
   const locked = { app: { appFolder: segment(appKey), app }, lock, notes };
   const { counts, manifest } = await deployOne(target, tree, locked, { ...options, out });
-  keepTree(out, manifest, tree);
+  await keepTree(out, manifest, tree);
   return { app: appKey, mode: report.mode, reason: report.reason, ...counts };
 }
 
@@ -124,9 +124,9 @@ async function continueTree(
 }
 
 /** What is kept is valid as long as the manifest stays the same. */
-function keepTree(out: string, manifest: string | null, tree: LocalTree): void {
+async function keepTree(out: string, manifest: string | null, tree: LocalTree): Promise<void> {
   const local = [...tree.apps.values()].reduce((sum, { files }) => sum + files.size, 0) - tree.remote.size;
-  if (manifest === null || local > MOST_FILES) removeSync(join(out, DEPLOYED));
+  if (manifest === null || local > MOST_FILES) await removeAll(out);
   else outputFileSync(join(out, DEPLOYED), manifest);
 }
 

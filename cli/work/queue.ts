@@ -21,7 +21,7 @@ export function nameJob({ id }: Pick<Registration, "id">, appKey: string): strin
 }
 
 /** Only the owner of the schema may work: publications add jobs with its rights. */
-export class NotOwnerError extends Error {
+class NotOwnerError extends Error {
   constructor(owner: string) {
     super(
       `Workers need the role that owns the schema precast, which is ${owner}: publications add jobs with its rights.`,
@@ -92,7 +92,7 @@ export async function findTarget(session: Pick<Session, "query">, target: string
 
 // What is in the queue.
 
-export type JobState = "waiting" | "running" | "failed";
+type JobState = "waiting" | "running" | "failed";
 
 export type QueuedApp = {
   readonly app: string;

@@ -4,8 +4,9 @@
  */
 import { EventEmitter } from "node:events";
 import { Logger, run, type TaskList, type WorkerEvents } from "graphile-worker";
-import { pause, repeat } from "../../shared/async.ts";
+import { openAttempts, pause, repeat } from "../../shared/async.ts";
 import type { PlainPool } from "../../shared/database/postgres/pool.ts";
+import { describeFailure } from "../errors.ts";
 import { freeDeadJobs, type Locks, openLocks } from "./locks.ts";
 import { nameJob, nameTasks, type Registration } from "./queue.ts";
 
@@ -44,12 +45,11 @@ export function countConnections({ apps, largeApps }: Pick<WorkerOptions, "apps"
 export async function work(options: WorkerOptions): Promise<void> {
   const { pool, warn } = options;
   const locks = openLocks(pool);
-  const attempt = async (care: () => Promise<unknown>) => {
-    await care().catch((error: Error) => warn(`The queue could not be looked after: ${error.message}`));
-  };
+  // While the database is away, it says so once.
+  const attempt = openAttempts((error) => warn(`The queue could not be looked after: ${describeFailure(error)}`));
   const stopCare = repeat(
     CARE_INTERVAL,
-    () => attempt(() => takeCare(options, locks)),
+    () => attempt("care", () => takeCare(options, locks)),
     () => {},
   );
   try {
@@ -122,26 +122,19 @@ async function runLane({ jobs, tasks }: Lane, { pool, warn, stop }: WorkerOption
     events.on("worker:create", ({ worker }) => locks.keep(worker.workerId));
     events.on("worker:stop", ({ worker }) => void locks.release(worker.workerId).catch(() => {}));
     events.on("worker:fatalError", ({ error }) => {
-      warn(`A worker has lost its database and begins anew: ${describe(error)}`);
+      warn(`A worker has lost its database and begins anew: ${describeFailure(error)}`);
       broken.abort();
     });
     try {
       const runner = await run({
-        ...{
-          pgPool: pool,
-          concurrency: jobs,
-          taskList: tasks,
-          events,
-          pollInterval: POLL_INTERVAL,
-          parsedCronItems: [],
-        },
-        ...{ noHandleSignals: true, logger: SILENT },
+        ...{ pgPool: pool, concurrency: jobs, taskList: tasks, events, pollInterval: POLL_INTERVAL },
+        ...{ parsedCronItems: [], noHandleSignals: true, logger: SILENT },
       });
       runner.promise.catch(() => broken.abort());
       await until(ended);
       await runner.stop();
     } catch (error) {
-      if (!stop.aborted && !broken.signal.aborted) warn(`The queue cannot be read: ${describe(error)}`);
+      if (!stop.aborted && !broken.signal.aborted) warn(`The queue cannot be read: ${describeFailure(error)}`);
     }
     await pause(RESTART_PAUSE, stop);
   }
@@ -149,10 +142,6 @@ async function runLane({ jobs, tasks }: Lane, { pool, warn, stop }: WorkerOption
 
 /** Its messages are those of events, and those of publications. */
 const SILENT = new Logger(() => () => {});
-
-function describe(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 function until(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

@@ -12,7 +12,7 @@ import type { CurrentCheck } from "../../shared/api/respond.ts";
 import { openAttempts, shareRunning } from "../../shared/async.ts";
 import { exists, writeAtomic } from "../../shared/files.ts";
 import { once, parseJson } from "../../shared/settings/zod.ts";
-import { digestBytes, nameStateFile, readStateAt, STATE_FOLDER } from "../../shared/tree.ts";
+import { digestBytes, namePrivateFile, nameStateFile, readStateAt } from "../../shared/tree.ts";
 import { openCache } from "../cache.ts";
 import { openFreshFlight } from "../live/share.ts";
 import { openCanonicalApps, openStamps, readStamped, type Watch } from "../tree.ts";
@@ -188,7 +188,7 @@ export function openVersions({ store, cache, folder, refresh, hasApp, report }: 
   }
 
   async function checkStore(appKey: string): Promise<void> {
-    const key = `${STATE_FOLDER}/${segment(appKey)}/manifest.json`;
+    const key = namePrivateFile(segment(appKey), "manifest.json");
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const noted = await readNote(appKey);
       if (noted === null && !(await hasApp(appKey))) return;
