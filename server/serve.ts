@@ -5,7 +5,6 @@ import type { Database } from "../shared/database/database.ts";
 import { createApp } from "./app.ts";
 import { type Hits, openCache, openHits, openResolvedRequests } from "./cache.ts";
 import type { TreeStore } from "./deployed/store.ts";
-import { openDeployedTree } from "./deployed/tree.ts";
 import type { ConnectionCounts, Limits } from "./http/connection.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { combineObservers, openAccessLog } from "./http/observe.ts";
@@ -71,7 +70,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   });
   if (replicas.length > 0) metrics?.addReplicas(() => readDatabases(live, replicas));
   const sources = {
-    ...openSiteTree(live, options),
+    ...(await openSiteTree(live, options)),
     ...live,
     resolvedRequests: openResolvedRequests(RESOLVED_REQUESTS_BYTES),
     onError,
@@ -88,9 +87,11 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   }
 }
 
-function openSiteTree(live: Live, options: SiteOptions): Tree {
+/** What reads a deployed tree is imported on demand, because most servers have theirs in a folder. */
+async function openSiteTree(live: Live, options: SiteOptions): Promise<Tree> {
   const { out, treeStore: store, treeRefresh, treeCache, dataDir, log, metrics } = options;
   if (store === null) return openTree(out, log.warn);
+  const { openDeployedTree } = await import("./deployed/tree.ts");
   const tree = openDeployedTree({
     store,
     folder: join(dataDir, "tree-cache"),
