@@ -8,7 +8,13 @@ import { type Random, randomFrom } from "./random.ts";
 import { DAY, instantOf, spell, uuid } from "./stamp.ts";
 
 /** An app whose entries have the `count` numbers from `first` on. */
-export type AppContent = { readonly key: string; readonly first: number; readonly count: number };
+export type AppContent = {
+  readonly key: string;
+  readonly first: number;
+  readonly count: number;
+  /** Characters of an entry's rich text; BODY when it is left out. */
+  readonly body?: number;
+};
 
 export type Entry = {
   readonly id: string;
@@ -49,7 +55,7 @@ export const FIELDS: readonly Pick<Field, "name" | "type" | "required" | "search
   { name: "cover", type: "media", required: false, searchable: false },
 ];
 
-const BODY = 2_900;
+export const BODY = 2_900;
 const RATINGS = { least: 0, most: 5 };
 /** One in DRAFTS entries is a draft, and one in TIES is published at the same instant as the one before. */
 const DRAFTS = 100;
@@ -78,7 +84,7 @@ export function isMiddling({ status, data }: Entry): boolean {
   return status === "published" && data.rating > RATINGS.least + 1 && data.rating < RATINGS.most - 1;
 }
 
-export function entryOf(number: number): Entry {
+export function entryOf(number: number, body = BODY): Entry {
   const random = randomFrom(number);
   const id = uuid(random);
   const published = instantOf(number % TIES === TIES - 1 ? number - 1 : number);
@@ -86,7 +92,7 @@ export function entryOf(number: number): Entry {
     id,
     status: isDraft(number) ? "draft" : "published",
     data: dataOf(random, number),
-    rich: { body: richText(random, BODY) },
+    rich: { body: richText(random, body) },
     publishedAt: isDraft(number) ? null : spell(published),
     createdAt: spell(published - random.below(30 * DAY)),
     updatedAt: spell(published + random.below(60 * DAY)),

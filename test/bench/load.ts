@@ -15,14 +15,14 @@ export async function loadApps(url: string, apps: readonly AppContent[]): Promis
   });
 }
 
-async function loadApp(client: Client, { key, first, count }: AppContent): Promise<void> {
+async function loadApp(client: Client, { key, first, count, body }: AppContent): Promise<void> {
   const typeId = await defineType(client, key);
   for (let start = first; start < first + count; start += BATCH) {
     const size = Math.min(BATCH, first + count - start);
     await insertEntries(
       client,
       typeId,
-      Array.from({ length: size }, (_, index) => entryOf(start + index)),
+      Array.from({ length: size }, (_, index) => entryOf(start + index, body)),
     );
   }
 }

@@ -3,6 +3,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Bench } from "./bench.ts";
 import { OptionError } from "./bench.ts";
+import { BODY } from "./content.ts";
 import { COMMON_OPTIONS, type CommonOptions, readCommon, readOptions, readWhole } from "./options.ts";
 import { openStore, type Work, withWork } from "./work.ts";
 import { measureQueue } from "./workers/queue.ts";
@@ -14,6 +15,7 @@ export type WorkersOptions = CommonOptions & {
   readonly entries: number;
   readonly large: number;
   readonly largeEntries: number;
+  readonly body: number;
   readonly workers: readonly number[];
   readonly appsPerProcess: number;
   readonly edits: number;
@@ -32,6 +34,7 @@ Options:
   --entries N            entries of a small app, by default 5
   --large N              large apps, by default 20
   --large-entries N      entries of a large app, by default 3000
+  --body N               characters of the rich text of an entry, by default 2900
   --workers A,B          numbers of workers, by default 1,2,4
   --apps-per-process N   apps that a worker publishes at the same time, by default 4
   --edits N              edits one by one, by default 50; with build && deploy at most 5
@@ -45,7 +48,7 @@ Options:
   --database-url URL     a PostgreSQL on which a superuser may make databases, by default one of its own
 
 Ten thousand apps of 100 entries, of which one at a time is edited:
-  npm run bench -- work --apps 10000 --entries 100 --large 0 --workers 1 --to-folder --no-reference --no-check
+  npm run bench -- work --apps 10000 --entries 100 --body 300 --large 0 --workers 1 --to-folder --no-reference --no-check
 
 Exit code 1 when a target does not hold what a full build makes. How long something takes changes no exit code.
 `;
@@ -55,6 +58,7 @@ const OPTIONS = {
   entries: { type: "string", default: "5" },
   large: { type: "string", default: "20" },
   "large-entries": { type: "string", default: "3000" },
+  body: { type: "string", default: `${BODY}` },
   workers: { type: "string", default: "1,2,4" },
   "apps-per-process": { type: "string", default: "4" },
   edits: { type: "string", default: "50" },
@@ -74,6 +78,7 @@ function readWorkersOptions(args: readonly string[]): WorkersOptions {
     entries: readWhole("--entries", values.entries, 1, 2_000),
     large: readWhole("--large", values.large, 0, 1_000),
     largeEntries: readWhole("--large-entries", values["large-entries"], 1, 100_000),
+    body: readWhole("--body", values.body, 1, 100_000),
     workers,
     appsPerProcess: readWhole("--apps-per-process", values["apps-per-process"], 1, 64),
     edits: readWhole("--edits", values.edits, 1, 10_000),
@@ -124,12 +129,12 @@ async function measureAll(work: Work<WorkersOptions>): Promise<Found> {
 const MOST_ALONE = 500;
 
 /** Every entry has a number of its own. */
-function makeContent({ apps, entries, large, largeEntries }: WorkersOptions) {
+function makeContent({ apps, entries, large, largeEntries, body }: WorkersOptions) {
   const small = Array.from({ length: apps }, (_, index) => ({
-    ...{ key: `small-${index}`, first: index * entries, count: entries },
+    ...{ key: `small-${index}`, first: index * entries, count: entries, body },
   }));
   const others = Array.from({ length: large }, (_, index) => ({
-    ...{ key: `large-${index}`, first: apps * entries + index * largeEntries, count: largeEntries },
+    ...{ key: `large-${index}`, first: apps * entries + index * largeEntries, count: largeEntries, body },
   }));
   return { content: [...small, ...others], small: small.map(({ key }) => key) };
 }
