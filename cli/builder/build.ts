@@ -133,19 +133,15 @@ async function buildOnce(
   const stage = openStage({ ...options, check, builtAt: now().toISOString(), onFile: progress.add });
   try {
     const { finish, missing, isOutdated } = await database.transaction("read", async (session) => {
-      const source = await readSource(
-        session,
-        treeApps.flatMap(({ state }) => state ?? []),
-      );
+      const states = treeApps.flatMap(({ state }) => state ?? []);
+      const source = await readSource(session, states);
       const all = (await readApps(session, options)).map(options.changeApp ?? ((app) => app));
       refuseEmptyDatabase(all, treeApps, out, source);
       const gone = findGone(all, treeApps, options.apps, source);
       const chosen = chooseApps(all, options.apps?.filter((key) => !gone.includes(key)) ?? null);
       const plans = await planApps(session, chosen, source, fullReason, { ...options, remote });
-      refuseTooLarge(
-        plans.flatMap((plan) => plan.parts),
-        maxBytes(options),
-      );
+      const parts = plans.flatMap((plan) => plan.parts);
+      refuseTooLarge(parts, maxBytes(options));
       progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
       const finish: ((mark: string) => AppReport)[] = [];
       for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, options));
@@ -193,11 +189,9 @@ class EmptyDatabaseError extends Error {
  */
 function refuseEmptyDatabase(all: readonly App[], treeApps: readonly TreeApp[], out: string, source: Source): void {
   if (all.length > 0) return;
-  const others = treeApps.filter(({ state }) => state === null || !isFromSource(source, state));
-  if (others.length > 0) {
-    const keys = others.map(({ key }) => key);
-    throw new EmptyDatabaseError(out, keys);
-  }
+  const isForeign = ({ state }: TreeApp) => state === null || !isFromSource(source, state);
+  const keys = treeApps.filter(isForeign).map(({ key }) => key);
+  if (keys.length > 0) throw new EmptyDatabaseError(out, keys);
 }
 
 async function warnOfMedia(session: Session, apps: readonly App[], { onWarning }: BuildOptions): Promise<void> {
