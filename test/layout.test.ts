@@ -174,6 +174,7 @@ describe("the layout", () => {
         "shared/settings/serving.ts",
         "shared/settings/working.ts",
         "shared/settings/zod.ts",
+        "shared/tree-file.ts",
         "shared/tree.ts",
       ],
     ],

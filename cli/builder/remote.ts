@@ -12,11 +12,11 @@ import {
   digestBytes,
   digestSchema,
   type FileDigests,
-  isTreeFile,
   REMOTE_FILE,
   STATE_FOLDER,
   type TreeApp,
 } from "../../shared/tree.ts";
+import { isTreeFile } from "../../shared/tree-file.ts";
 import { ForeignTreeError } from "./built.ts";
 
 /** Fetches several files at a time. Calls `take` with the bytes of each, or null when it does not exist. */

@@ -1,5 +1,7 @@
 /** Tells whether the tree to deploy is older than the deployed one, by what both have read of their database. */
-import { isStatePath, readStateAt, STATE_FOLDER, type TreeState } from "../../shared/tree.ts";
+
+import { readStateAt, STATE_FOLDER, type TreeState } from "../../shared/tree.ts";
+import { isStatePath } from "../../shared/tree-file.ts";
 import type { LocalTree } from "./local-tree.ts";
 import type { Notes } from "./manifest.ts";
 import { type Plan, touchedBy } from "./plan.ts";

@@ -7,7 +7,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeTags } from "../../shared/api/answer.ts";
 import { runConcurrently } from "../../shared/async.ts";
-import { digestBytes, findOwner, isStatePath, keysByFolder, namePrivateFile } from "../../shared/tree.ts";
+import { digestBytes, namePrivateFile } from "../../shared/tree.ts";
+import { findOwner, isStatePath, keysByFolder } from "../../shared/tree-file.ts";
 import { describeFailure } from "../errors.ts";
 import { UnfinishedTreeError } from "./local-tree.ts";
 import {

@@ -4,7 +4,7 @@
  * which files are uncertain, and which are uploaded already. If a step fails, the error says how far the deploy got.
  */
 import { runConcurrently } from "../../shared/async.ts";
-import type { TreeFile } from "../../shared/tree.ts";
+import type { TreeFile } from "../../shared/tree-file.ts";
 import type { FileProgress } from "../builder/build.ts";
 import {
   type Change,

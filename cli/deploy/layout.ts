@@ -6,7 +6,8 @@ import * as z from "zod";
 import { isSegment, segment } from "../../shared/api/address.ts";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { once, parseJson } from "../../shared/settings/zod.ts";
-import { findAppFolder, isTreeFile, namePrivateFile } from "../../shared/tree.ts";
+import { namePrivateFile } from "../../shared/tree.ts";
+import { findAppFolder, isTreeFile } from "../../shared/tree-file.ts";
 import {
   digests,
   type Journal,

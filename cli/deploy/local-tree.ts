@@ -13,7 +13,6 @@ import {
   digestBytes,
   type FileDigest,
   type FileDigests,
-  isTreeFile,
   nameStateFile,
   READY,
   readStateAt,
@@ -22,6 +21,7 @@ import {
   type TreeState,
   unknownFoldersIn,
 } from "../../shared/tree.ts";
+import { isTreeFile } from "../../shared/tree-file.ts";
 import { readBuildTime } from "../builder/changes.ts";
 import { hasAllApps, readRemoteFiles } from "../builder/remote.ts";
 

@@ -7,7 +7,8 @@
 import * as z from "zod";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { once, parseJson } from "../../shared/settings/zod.ts";
-import { digestSchema, type FileDigests, findAppFolder, isTreeFile, namePrivateFile } from "../../shared/tree.ts";
+import { digestSchema, type FileDigests, namePrivateFile } from "../../shared/tree.ts";
+import { findAppFolder, isTreeFile } from "../../shared/tree-file.ts";
 import type { Store } from "./store.ts";
 
 const FORMAT = 2;

@@ -4,14 +4,8 @@
  */
 import { textOfSegment } from "../../shared/api/address.ts";
 import { formatFiles } from "../../shared/text.ts";
-import {
-  describeTreeFile,
-  type FileDigest,
-  type FileDigests,
-  isStatePath,
-  keysByFolder,
-  type TreeFile,
-} from "../../shared/tree.ts";
+import type { FileDigest, FileDigests } from "../../shared/tree.ts";
+import { describeTreeFile, isStatePath, keysByFolder, type TreeFile } from "../../shared/tree-file.ts";
 import { type LocalApp, type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { owedIn, type StoreContents, unpurgedIn } from "./manifest.ts";
 import type { Store } from "./store.ts";

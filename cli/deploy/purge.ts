@@ -4,7 +4,7 @@ import { ownTag } from "../../shared/api/answer.ts";
 import { runConcurrently } from "../../shared/async.ts";
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import { parseJson } from "../../shared/settings/zod.ts";
-import type { TreeFile } from "../../shared/tree.ts";
+import type { TreeFile } from "../../shared/tree-file.ts";
 import {
   type CREDENTIAL_SETTINGS,
   credentialsIn,

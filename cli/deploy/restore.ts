@@ -14,11 +14,11 @@ import {
   builtAppKeys,
   digestBytes,
   type FileDigest,
-  isStatePath,
   nameStateFile,
   readStateAt,
   type TreeState,
 } from "../../shared/tree.ts";
+import { isStatePath } from "../../shared/tree-file.ts";
 import { ForeignTreeError } from "../builder/built.ts";
 import { findIncompatibility, listFirstFiles, readSource } from "../builder/delta.ts";
 import { discardStages } from "../builder/publish.ts";

@@ -1,7 +1,8 @@
 /** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { nameFolder } from "../../shared/api/address.ts";
-import { describeTreeFile, digestBytes, type FileDigest, keysByFolder, type TreeFile } from "../../shared/tree.ts";
+import { digestBytes, type FileDigest } from "../../shared/tree.ts";
+import { describeTreeFile, keysByFolder, type TreeFile } from "../../shared/tree-file.ts";
 import { RemoteFault } from "./http.ts";
 import type { LocalTree } from "./local-tree.ts";
 

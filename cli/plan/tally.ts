@@ -1,6 +1,6 @@
 /** Adds up what a build would change: files and bytes by type and kind of answer, and what a CDN has to be purged of. */
 import { ownTag } from "../../shared/api/answer.ts";
-import type { TreeFile } from "../../shared/tree.ts";
+import type { TreeFile } from "../../shared/tree-file.ts";
 import type { Change } from "../builder/changes.ts";
 import type { ChangeSize } from "../builder/stage.ts";
 import { invalidationPaths, MAX_FILES_OF_TYPE } from "../deploy/purge.ts";

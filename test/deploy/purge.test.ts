@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { invalidationPaths, openPurge } from "../../cli/deploy/purge.ts";
 import { waitVisible } from "../../cli/deploy/visible.ts";
-import { digestBytes, type TreeFile, type TreeState } from "../../shared/tree.ts";
+import { digestBytes, type TreeState } from "../../shared/tree.ts";
+import type { TreeFile } from "../../shared/tree-file.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import {
   holdPort,

@@ -11,7 +11,7 @@ import { openFileCache } from "../../server/deployed/cache.ts";
 import { readManifest } from "../../server/deployed/manifest.ts";
 import { openDeployedTree } from "../../server/deployed/tree.ts";
 import { segment } from "../../shared/api/address.ts";
-import { describeTreeFile } from "../../shared/tree.ts";
+import { describeTreeFile } from "../../shared/tree-file.ts";
 import { openPlace, readTree, UNREACHABLE_URL } from "../support/cli.ts";
 import { deployInProcess } from "../support/deployed.ts";
 import { GOODS, KEY } from "../support/goods.ts";
