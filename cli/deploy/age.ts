@@ -1,5 +1,4 @@
 /** Tells whether the tree to deploy is older than the deployed one, by what both have read of their database. */
-
 import { readStateAt, STATE_FOLDER, type TreeState } from "../../shared/tree.ts";
 import { isStatePath } from "../../shared/tree-file.ts";
 import type { LocalTree } from "./local-tree.ts";
