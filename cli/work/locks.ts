@@ -29,7 +29,10 @@ export function openLocks(pool: PlainPool): Locks {
     if (client !== null) return client;
     const fresh = await pool.connect();
     const lose = () => {
-      if (client === fresh) client = null;
+      if (client !== fresh) return;
+      client = null;
+      // The pool counts it until then, and would have one connection less after each restart of the database.
+      fresh.release(true);
     };
     fresh.once("error", lose);
     fresh.once("end", lose);
@@ -52,8 +55,14 @@ export function openLocks(pool: PlainPool): Locks {
         return isTaken;
       }),
     keep: (name) => {
-      held.add(name);
-      void inTurn(async () => lock(await connect(), name)).catch(() => {});
+      const take = async () => {
+        const isConnected = client !== null;
+        held.add(name);
+        const open = await connect();
+        // A new connection has taken it with the others. What is taken twice would have to be released twice.
+        if (isConnected) await lock(open, name);
+      };
+      void inTurn(take).catch(() => {});
     },
     release: (name) =>
       inTurn(async () => {
@@ -64,8 +73,9 @@ export function openLocks(pool: PlainPool): Locks {
     renew: () => inTurn(async () => void (await (await connect()).query("SELECT 1"))),
     close: () =>
       inTurn(async () => {
-        client?.release(true);
+        const last = client;
         client = null;
+        last?.release(true);
       }),
   };
 }
