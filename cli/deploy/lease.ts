@@ -71,12 +71,15 @@ export async function takeLease({ now, timeout, isConditional, ...at }: LeaseOpt
     if (isExpiring()) throw notRenewed(name, secondsSinceRenewal());
   };
   const remove = async () => {
-    // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
-    if (isExpiring()) return;
-    const stored = await store.get(key);
-    const holder = stored === null ? null : readOwner(stored);
-    if (stored !== null && holder === null) throw new Error(`${key} in ${store.name} cannot be read.`);
-    if (holder?.id === owner.id) await store.remove(key, check);
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
+      if (isExpiring()) return;
+      const stored = await store.get(key);
+      const holder = stored === null ? null : readOwner(stored);
+      if (stored !== null && holder === null) throw new Error(`${key} in ${store.name} cannot be read.`);
+      if (holder?.id !== owner.id || (await removeOnce(at, check))) return;
+    }
+    throw new Error(`${key} in ${store.name} cannot be removed.`);
   };
   /** A process that ends does not wait for it. */
   const removeLater = () => {
@@ -143,6 +146,26 @@ async function honoursConditions(at: Place, owner: Owner): Promise<boolean> {
   const absent = await writeOwner(at, owner, { kind: "absent" });
   const other = await writeOwner(at, owner, { kind: "etag", etag: '"00000000000000000000000000000000"' });
   return absent.kind === "unmet" && other.kind === "unmet";
+}
+
+/**
+ * By a single request. False when it failed for a while: it may have succeeded, and another deploy have taken the lease, which
+ * the next request would remove.
+ */
+async function removeOnce({ store, key }: Place, check: () => void): Promise<boolean> {
+  const repeated = new Error("repeated");
+  let tries = 0;
+  const checkOnce = () => {
+    if (tries++ > 0) throw repeated;
+    check();
+  };
+  try {
+    await store.remove(key, checkOnce);
+    return true;
+  } catch (error) {
+    if (error !== repeated) throw error;
+    return false;
+  }
 }
 
 function writeOwner(

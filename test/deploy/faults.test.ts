@@ -574,6 +574,30 @@ describe("two deploys to one store", () => {
     await until("the lock to be released", () => !s3.objects.has(lock));
   });
 
+  test("a lock that was released although the answer is lost is not released again: another deploy may have it", async () => {
+    let released = 0;
+    s3.trouble = ({ key, method }) => {
+      if (key !== lock || method !== "DELETE") return undefined;
+      released += 1;
+      return "cut when done";
+    };
+    const { takeAppLock } = targetIn(s3, out(), { timeout: 30, retries: 3, now: () => new Date() });
+    const releasing = takeAppLock("s-shop").then((held) => held.release());
+    await until("the lock to be released", () => released > 0 && !s3.objects.has(lock));
+    leave(0, {});
+    await releasing;
+    expect(String(s3.objects.get(lock)?.bytes)).toContain("elsewhere");
+  });
+
+  test("a lock is released by a store that fails for a while", async () => {
+    let released = 0;
+    s3.trouble = ({ key, method }) =>
+      key === lock && method === "DELETE" && released++ < 3 ? { status: 503, body: "" } : undefined;
+    const { takeAppLock } = targetIn(s3, out(), { timeout: 30, retries: 1, now: () => new Date() });
+    await (await takeAppLock("s-shop")).release();
+    expect(s3.objects.has(lock)).toBe(false);
+  });
+
   test("an unreadable lock is respected until it expires, and then taken over", async () => {
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
     await expect(deployInProcess(s3, out())).rejects.toThrow(/^Another deploy holds/);
