@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { countQueue, hasQueue, registerTarget } from "../../cli/work/queue.ts";
 import { openPlainPool, type PlainPool } from "../../shared/database/postgres/pool.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { BROWSER, openBrowser, openPage, startStudio } from "../support/browser.ts";
 import { openPlace, type Place, type RunningCommand, smallApp } from "../support/cli.ts";
 import { differencesOf, filesOf, internalFilesAfter, internalFilesOf } from "../support/deployed.ts";
@@ -40,6 +41,10 @@ async function startWorker(line = "", env: Record<string, string> = {}): Promise
   await worker.printed(/Publishing to s3:/);
   return worker;
 }
+
+/** Counts who waits for a lock. */
+const WAITING = `SELECT count(*)::text FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 const publish = (app: string, names: string[]) => place.import(smallApp(app, names));
 const visible = () => until("everything to be visible", async () => (await countQueue(store.database)).oldest === null);
@@ -150,6 +155,33 @@ test("a transaction that sees no later commits publishes an app that another has
   await startWorker();
   await visible();
   await expectExact(["shop"]);
+});
+
+test.each([
+  ["the app gets another key", "UPDATE precast.apps SET key = 'other' WHERE key = 'shop'"],
+  [
+    "the type is moved to another app",
+    "UPDATE precast.content_types SET app_id = (SELECT id FROM precast.apps WHERE key = 'other')",
+  ],
+])("an entry that is edited while %s is published there", async (_, change) => {
+  await publish("shop", ["Ada"]);
+  if (change.includes("content_types"))
+    await store.database.execute("INSERT INTO precast.apps (key, name) VALUES ('other', 'B')");
+  await startWorker();
+  await visible();
+  let changed: Promise<void> | null = null;
+  await store.database.transaction("write", async (session) => {
+    await session.execute('UPDATE precast.entries SET data = data || \'{"name": "Eve"}\'');
+    changed = store.database.execute(change);
+    await until("the change to wait for the edit, or to be published without it", async () => {
+      const [row] = await store.database.query(sql(WAITING));
+      return row?.[0] !== "0" || [...filesOf(s3).keys()].some((path) => path.startsWith("s-other/v1/authors"));
+    });
+  });
+  await changed;
+  await visible();
+  expect([...filesOf(s3)].filter(([path]) => path.startsWith("s-other/")).join("")).toContain("Eve");
+  await expectExact(["other", "shop"].slice(0, change.includes("content_types") ? 2 : 1));
 });
 
 describe("with two processes", () => {
