@@ -96,9 +96,12 @@ async function runWorker(
   };
   try {
     await adoptLayout(target.store, await readLayout(target.store, false), false, target.takeLock);
-    const register = async () =>
-      registerTarget(database, pool, target.store.name, await describeSettings(database, settings));
+    const register = async () => {
+      const common = { database, pool, target: target.store.name, say: terminal.say, stop: stopping.signal };
+      return registerTarget({ ...common, settings: await describeSettings(database, settings) });
+    };
     const registration = await register();
+    if (registration === null) return;
     const monitor = await openMonitor(settings, database, terminal.warn);
     const keep = openKept(folder);
     const registered = watchRegistration(registration, { database, settings, register, stopping });
@@ -168,7 +171,7 @@ const CHECK_INTERVAL = 5_000;
 type Watched = {
   readonly database: Database;
   readonly settings: WorkSettings;
-  readonly register: () => Promise<Registration>;
+  readonly register: () => Promise<Registration | null>;
   readonly stopping: Stopping;
 };
 
@@ -188,7 +191,7 @@ function watchRegistration(first: Registration, { database, settings, register, 
     );
   };
   const look = async () => {
-    if ((await describeSettings(database, settings)) !== own.settings) own = await register();
+    if ((await describeSettings(database, settings)) !== own.settings) own = (await register()) ?? own;
     await check();
   };
   // While the database is away, the queue says so.

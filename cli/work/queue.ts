@@ -2,6 +2,7 @@
  * The queue of apps to publish, in PostgreSQL: which targets it serves, what waits, runs and fails in it. Triggers add the jobs
  * (shared/schema/0016_queue.sql); graphile-worker, whose tables these are, hands them out.
  */
+import { pause } from "../../shared/async.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import type { PlainPool } from "../../shared/database/postgres/pool.ts";
 import { sql } from "../../shared/sql/query.ts";
@@ -33,29 +34,35 @@ class NotOwnerError extends Error {
 /** Key of an advisory lock: an arbitrary number that other programs are unlikely to use. */
 const INSTALLATION_LOCK = 7_232_280;
 
+type RegisterOptions = {
+  readonly database: Database;
+  readonly pool: PlainPool;
+  /** Its name. */
+  readonly target: string;
+  readonly settings: string;
+  readonly say: (sentence: string) => void;
+  readonly stop: AbortSignal;
+};
+
 /**
  * Installs the tables of the queue, registers the target and what its trees are built with, and adds a job for every app when
- * one of them is new. Throws NotOwnerError.
+ * one of them is new. Null when it was stopped before that. Throws NotOwnerError.
  */
-export async function registerTarget(
-  database: Database,
-  pool: PlainPool,
-  target: string,
-  settings: string,
-): Promise<Registration> {
+export async function registerTarget(options: RegisterOptions): Promise<Registration | null> {
+  const { database, target, settings } = options;
   const [owner] = await database.query(
     sql(
       "SELECT pg_get_userbyid(nspowner), (pg_get_userbyid(nspowner) = current_user)::text FROM pg_namespace WHERE nspname = 'precast'",
     ),
   );
   if (owner?.[1] !== "true") throw new NotOwnerError(owner?.[0] ?? "unknown");
-  // Loaded where it is needed: whoever looks at the queue does without.
-  const { Logger, runMigrations } = await import("graphile-worker");
+  await installQueue(options);
+  await database.query(
+    sql("INSERT INTO precast.targets (target, settings) VALUES ($1, $2) ON CONFLICT DO NOTHING", [target, ANNOUNCED]),
+  );
+  const isNew = (await findTarget(database, target))?.settings === ANNOUNCED;
+  if (isNew && !(await untilAllKnow(options))) return null;
   return database.transaction("write", async (session) => {
-    // The library fails where two processes install its tables at the same moment.
-    await session.query(sql(`SELECT pg_advisory_xact_lock(${INSTALLATION_LOCK})::text`));
-    const isInstalled = await hasQueue(session);
-    await runMigrations({ pgPool: pool, logger: new Logger(() => () => {}) });
     const [row] = await session.query(
       sql(
         `INSERT INTO precast.targets (target, settings) VALUES ($1, $2)
@@ -66,9 +73,52 @@ RETURNING id::text`,
       ),
     );
     const id = Number(row?.[0] ?? (await findTarget(session, target))?.id);
-    if (row !== undefined || !isInstalled) await addAll(session, id);
+    if (row !== undefined) await addAll(session, id);
     return { id, settings };
   });
+}
+
+/** The settings of a target that publications add jobs for, while those of its apps are still to be added. */
+const ANNOUNCED = "";
+
+async function installQueue({ database, pool }: RegisterOptions): Promise<void> {
+  // Loaded where it is needed: whoever looks at the queue does without.
+  const { Logger, runMigrations } = await import("graphile-worker");
+  await database.transaction("write", async (session) => {
+    // The library fails where two processes install its tables at the same moment.
+    await session.query(sql(`SELECT pg_advisory_xact_lock(${INSTALLATION_LOCK})::text`));
+    if (!(await hasQueue(session))) await pool.query("UPDATE precast.targets SET settings = $1", [ANNOUNCED]);
+    await runMigrations({ pgPool: pool, logger: new Logger(() => () => {}) });
+  });
+}
+
+/** Milliseconds. */
+const LOOK_INTERVAL = 100;
+
+/**
+ * Resolves when the transactions have ended that may not see a new target and add no job for it: their publications would be
+ * missed. False when it was stopped meanwhile.
+ */
+async function untilAllKnow({ database, say, stop }: RegisterOptions): Promise<boolean> {
+  const earlier = await findTransactions(database);
+  for (let isTold = false; !stop.aborted; isTold = true) {
+    const open = (await findTransactions(database)).filter(({ id }) => earlier.some((one) => one.id === id));
+    if (open.length === 0) return true;
+    const pids = open.map(({ pid }) => pid).join(", ");
+    if (!isTold)
+      say(`Waiting for transactions that began before the database knew this target (pg_stat_activity.pid: ${pids}).`);
+    await pause(LOOK_INTERVAL, stop);
+  }
+  return false;
+}
+
+/** Those that are open in the database, of all clients. */
+async function findTransactions(database: Database): Promise<{ readonly id: string; readonly pid: number }[]> {
+  return readRows(
+    database,
+    `SELECT virtualtransaction AS id, pid FROM pg_locks AS lock JOIN pg_stat_activity AS client USING (pid)
+WHERE locktype = 'virtualxid' AND datname = current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()`,
+  );
 }
 
 /** Adds a job for each app of the database. */

@@ -86,9 +86,12 @@ test("workers that start at the same moment on a new database install the queue 
   // Their connections are open, so that all begin at once.
   await Promise.all(pools.map((pool) => pool.query("SELECT 1")));
   const register = (pool: PlainPool, index: number) =>
-    registerTarget(store.database, pool, index % 2 === 0 ? "s3://a" : "s3://b", "{}").finally(() => pool.end());
+    registerTarget({
+      ...{ database: store.database, pool, settings: "{}", say: () => {}, stop: new AbortController().signal },
+      target: index % 2 === 0 ? "s3://a" : "s3://b",
+    }).finally(() => pool.end());
   const registered = await Promise.all(pools.map(register));
-  expect(new Set(registered.map(({ id }) => id)).size).toBe(2);
+  expect(new Set(registered.map((registration) => registration?.id)).size).toBe(2);
 });
 
 test("a worker that starts later continues from the bucket, and fetches only what an update needs", async () => {
@@ -182,6 +185,37 @@ test.each([
   await visible();
   expect([...filesOf(s3)].filter(([path]) => path.startsWith("s-other/")).join("")).toContain("Eve");
   await expectExact(["other", "shop"].slice(0, change.includes("content_types") ? 2 : 1));
+});
+
+test("what a transaction writes that began before the first worker of the target is published", async () => {
+  await publish("shop", ["Ada"]);
+  let worker: RunningCommand | null = null;
+  await store.database.transaction("write", async (session) => {
+    await session.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ");
+    await session.execute("SELECT FROM precast.apps");
+    worker = place.start(`work --target ${TARGET} --retries 0 --json`, s3.env);
+    await Promise.race([worker.printed(/Waiting for transactions/), worker.printed(/Publishing to s3:/).then(visible)]);
+    await session.execute('UPDATE precast.entries SET data = data || \'{"name": "Eve"}\'');
+  });
+  await (worker as RunningCommand | null)?.printed(/Publishing to s3:/);
+  await visible();
+  await expectExact(["shop"]);
+});
+
+test("a worker that waits for such a transaction ends when it is told to, and the next one waits again", async () => {
+  await publish("shop", ["Ada"]);
+  await store.database.transaction("write", async (session) => {
+    await session.execute('UPDATE precast.entries SET data = data || \'{"name": "Eve"}\'');
+    for (let count = 0; count < 2; count++) {
+      const worker = place.start(`work --target ${TARGET} --retries 0`, s3.env);
+      await worker.printed(/Waiting for transactions .*pg_stat_activity\.pid: \d+/);
+      expect(await worker.stop()).toMatchObject({ code: 0 });
+    }
+  });
+  expect(filesOf(s3).size).toBe(0);
+  await startWorker();
+  await visible();
+  await expectExact(["shop"]);
 });
 
 describe("with two processes", () => {

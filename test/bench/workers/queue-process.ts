@@ -70,8 +70,10 @@ async function time(count: number, run: () => Promise<unknown>): Promise<Taken> 
 /** From the first job to the last: taking it, looking whether the app is large, its locks and its end. */
 async function timeQueue(): Promise<Taken> {
   const name = "s3://content/queue";
-  const registration = await registerTarget(database, pool, name, "");
   const stopping = new AbortController();
+  const { signal: stop } = stopping;
+  const registration = await registerTarget({ database, pool, target: name, settings: "{}", say: () => {}, stop });
+  if (registration === null) throw new Error("stopped");
   let begin: { start: number; cpu: NodeJS.CpuUsage } | null = null;
   let taken: Taken | null = null;
   let count = 0;
@@ -84,7 +86,7 @@ async function timeQueue(): Promise<Taken> {
     stopping.abort();
   };
   await work({
-    ...{ pool, registration, apps: jobs, largeApps: 1, warn: () => {}, stop: stopping.signal },
+    ...{ pool, registration, apps: jobs, largeApps: 1, warn: () => {}, stop },
     isLarge: (app) => isLargePublication(app, options),
     publish: async () => {
       begin ??= { start: performance.now(), cpu: process.cpuUsage() };
