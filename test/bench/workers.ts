@@ -25,8 +25,8 @@ export type WorkersOptions = CommonOptions & {
   readonly toFolder: boolean;
 };
 
-const HELP = `Publishes apps for the first time, then one edit of each that are committed together, then edits one by one while all is
-idle: with precast work in one and several processes, and with one precast build && precast deploy. The store is the tests'
+const HELP = `Publishes apps for the first time, then edits one by one while all is idle, then one edit of each that are committed
+together: with precast work in one and several processes, and with one precast build && precast deploy. The store is the tests'
 stand-in for S3, a process of its own. Then it measures what the queue costs beside a publication, in one process.
 
 Options:

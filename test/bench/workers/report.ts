@@ -3,6 +3,7 @@ import { cpus } from "node:os";
 import { formatBytes } from "../../../shared/text.ts";
 import { spreadOf } from "../spread.ts";
 import { drawTable } from "../table.ts";
+import { percentile } from "../traffic.ts";
 import type { Work } from "../work.ts";
 import type { WorkersOptions } from "../workers.ts";
 import type { QueueCost, Taken } from "./queue.ts";
@@ -12,7 +13,7 @@ import type { Phase, SideRun } from "./side.ts";
 export type Side = { readonly workers: number; readonly runs: SideRun[] };
 export type Found = { readonly sides: readonly Side[]; readonly queue: QueueCost };
 
-const PHASES = ["fill", "wave", "edits"] as const;
+const PHASES = ["fill", "edits", "wave"] as const;
 type PhaseName = (typeof PHASES)[number];
 const TITLES: Readonly<Record<PhaseName, string>> = {
   fill: "first fill",
@@ -116,14 +117,9 @@ function drawLatencies(sides: readonly Side[]): string {
     "edits",
     "visible after ms, p50",
     "p99",
-    "RSS: at tenths of the fill, after the wave and the edits",
+    "RSS: at tenths of the fill, after the edits and the wave",
   ];
   return drawTable(head, (column) => column >= 1 && column <= 3, rows);
-}
-
-function percentile(values: readonly number[], part: number): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 }
 
 function nameSide({ workers }: Side): string {

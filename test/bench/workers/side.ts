@@ -5,6 +5,7 @@ import { Client } from "pg";
 import { segment } from "../../../shared/api/address.ts";
 import { measureTimes } from "../measure.ts";
 import { MAIN, runPrecast, type Source } from "../precast.ts";
+import { percentile } from "../traffic.ts";
 import { editApps } from "./edits.ts";
 import { type Fleet, startFleet } from "./fleet.ts";
 import { type BenchTarget, openTarget } from "./target.ts";
@@ -24,13 +25,14 @@ export type Phase = {
 };
 
 export type SideRun = {
-  /** Everything for the first time; then after an edit of each app in one transaction. */
+  /** Everything for the first time. */
   readonly fill: Phase;
-  readonly wave: Phase;
   /** Edits one by one, each after the last was visible: what they took, and milliseconds from the commit of each. */
   readonly edits: Phase;
   readonly latencies: readonly number[];
-  /** Resident bytes of the largest worker when each tenth of the first fill was visible, after the wave and after the edits. */
+  /** After an edit of each app in one transaction. */
+  readonly wave: Phase;
+  /** Resident bytes of the largest worker when each tenth of the first fill was visible, after the edits and after the wave. */
   readonly memories: readonly number[];
   /** Paths at which the target differs from a full build; null where it was not compared. */
   readonly faults: readonly string[] | null;
@@ -90,7 +92,7 @@ async function runWorkers(parts: Parts, workers: number): Promise<Omit<SideRun, 
   const flags = [...source, "--target", target.url, "--apps-per-process", `${appsPerProcess}`];
   const memories: number[] = [];
   await target.count();
-  let start = now();
+  const start = now();
   const all = seen.next();
   const fleet = startFleet({ workers, flags, env: target.env, folder, client: sampler });
   const phase = async (begin: number, ended: Promise<number>) =>
@@ -100,18 +102,17 @@ async function runWorkers(parts: Parts, workers: number): Promise<Omit<SideRun, 
     const fill = await phase(start, all);
     parted.end();
     say(`work: ${setting.apps.length} apps in ${fill.seconds.toFixed(1)} s`);
-    const again = seen.next();
-    start = await editApps(client, null);
-    const wave = await phase(start, again);
-    memories.push(fleet.memory());
-    say(`work: one edit of each in ${wave.seconds.toFixed(1)} s`);
     const latencies: number[] = [];
     const edits = await phase(
       now(),
       editOneByOne(parts, latencies, () => settle(client)),
     );
     memories.push(fleet.memory());
-    return { fill, wave, edits, latencies, memories };
+    say(`work: edits one by one, half of them visible in ${percentile(latencies, 0.5).toFixed(0)} ms`);
+    const again = seen.next();
+    const wave = await phase(await editApps(client, null), again);
+    memories.push(fleet.memory());
+    return { fill, edits, wave, latencies, memories };
   } finally {
     await fleet.stop();
     await runPrecast(["queue", "drop", ...source, "--target", target.url], setting.folder);
@@ -186,8 +187,6 @@ async function runReference(parts: Parts): Promise<Omit<SideRun, "faults">> {
   const { length } = setting.apps;
   const fill = await phase(length, publish);
   setting.say(`work: build and deploy in ${fill.seconds.toFixed(1)} s`);
-  await editApps(client, null);
-  const wave = await phase(length, publish);
   const latencies: number[] = [];
   const few = { ...parts, setting: { ...setting, edited: setting.edited.slice(0, MOST_EDITS) } };
   const edits = await phase(few.setting.edited.length, async () => {
@@ -197,7 +196,9 @@ async function runReference(parts: Parts): Promise<Omit<SideRun, "faults">> {
     });
     return seconds;
   });
-  return { fill, wave, edits, latencies, memories: [] };
+  await editApps(client, null);
+  const wave = await phase(length, publish);
+  return { fill, edits, wave, latencies, memories: [] };
 }
 
 /** Edits one by one that are built and deployed: each takes seconds. */
