@@ -1,6 +1,6 @@
 /**
  * The queue of apps to publish, in PostgreSQL: which targets it serves, what waits, runs and fails in it. Triggers add the jobs
- * (shared/schema/0016_queue.sql); graphile-worker, whose tables these are, hands them out.
+ * (shared/schema/0016_queue.sql, 0017_queue_keys.sql); graphile-worker, whose tables these are, hands them out.
  */
 import { pause } from "../../shared/async.ts";
 import type { Database, Session } from "../../shared/database/database.ts";

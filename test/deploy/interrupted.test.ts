@@ -130,7 +130,7 @@ describe("a deploy to a bucket", () => {
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(
-        /^The deploy was stopped by a signal\.\n(\d+ of|All) \d+ files of \w+ were uploaded.*(nothing was|\d+ of \d+ were) deleted\. .*\n$/,
+        /^The deploy was stopped by a signal\.\n(\d+ of \d+ files of \w+ were uploaded, and nothing was deleted|All 0 files of going were uploaded; \d+ of \d+ were deleted)\. Run .*\n$/,
       ),
     ]);
     expect(internalFilesOf(s3).filter((key) => /journal|lock/.test(key))).toContainEqual(noteOf("journal.json"));
